@@ -99,6 +99,9 @@ pub struct ConnConfig {
     pub controller: Box<dyn Controller>,
     /// Decides when this end sends an ACK.
     pub ack_policy: Box<dyn AckPolicy>,
+    /// True if [`TcpInfo`](crate::TcpInfo) reports the delivery rate. If false, the rate is measured only for a
+    /// controller that needs it, which saves 24 bytes per outstanding segment.
+    pub reports_rate: bool,
 }
 
 impl ConnConfig {
@@ -151,6 +154,7 @@ impl ConnConfig {
             profile,
             controller,
             ack_policy,
+            reports_rate: true,
         }
     }
 

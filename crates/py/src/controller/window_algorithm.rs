@@ -214,6 +214,10 @@ impl PythonWindowAlgorithm {
 }
 
 impl cc::WindowAlgorithm for PythonWindowAlgorithm {
+    fn needs_rate(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> &str {
         &self.object.name
     }

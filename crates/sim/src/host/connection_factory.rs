@@ -45,6 +45,7 @@ impl ConnectionFactory {
         // affect it.
         let iss = self.isn_rng.next_u64() as u32;
         let config = ConnConfig::with(local, remote, iss, *mtu, profile, &**make_controller);
-        ConnConfig { path_mtu, ..config }
+        // The tables have no delivery rate.
+        ConnConfig { path_mtu, reports_rate: false, ..config }
     }
 }

@@ -50,7 +50,7 @@ pub struct Acked {
     pub ecn_echo: bool,
     /// Number of bytes newly reported as marked. With an ECN echo, all delivered bytes count.
     pub marked: Bytes,
-    /// The delivery-rate sample of this ACK.
+    /// The delivery-rate sample of this ACK; empty if the controller does not need it.
     pub rate: RateSample,
 }
 
@@ -216,6 +216,10 @@ pub trait Controller: Debug + Send {
     /// Returns true if the controller needs calls of [`Controller::on_lost`].
     fn needs_losses(&self) -> bool {
         false
+    }
+    /// False if the controller ignores [`Acked::rate`]. A connection measures the rate only if somebody needs it.
+    fn needs_rate(&self) -> bool {
+        true
     }
     /// Called when a reduction is complete: the data that was outstanding at its start has been acknowledged.
     fn on_recovered(&mut self, _now: Time, _path: &PathState) {}

@@ -192,6 +192,10 @@ impl Controller for Prague {
         self.name
     }
 
+    fn needs_rate(&self) -> bool {
+        false
+    }
+
     fn on_feedback_agreed(&mut self, feedback: Feedback) {
         self.accurate = feedback == Feedback::Accurate;
     }

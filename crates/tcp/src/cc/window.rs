@@ -273,6 +273,10 @@ pub trait WindowAlgorithm: Debug + Send {
     fn increase_when_app_limited(&self) -> bool {
         false
     }
+    /// Returns true if the algorithm uses [`Acked::rate`]. Otherwise the rate sample is empty.
+    fn needs_rate(&self) -> bool {
+        false
+    }
     /// Returns the ECN mode that the algorithm requires.
     fn ecn_use(&self) -> EcnUse {
         EcnUse::Classic
@@ -310,6 +314,10 @@ impl<L: WindowAlgorithm> WindowController<L> {
 impl<L: WindowAlgorithm> Controller for WindowController<L> {
     fn name(&self) -> &str {
         self.algorithm.name()
+    }
+
+    fn needs_rate(&self) -> bool {
+        self.algorithm.needs_rate()
     }
 
     fn on_established(&mut self, now: Time, path: &PathState) {

@@ -180,7 +180,8 @@ impl Connection {
             snd_wscale: 0,
             rcv_wscale: if profile.window_scaling { window_scale(profile.receive_buffer) } else { 0 },
         };
-        Connection {
+        let reports_rate = config.reports_rate;
+        let mut connection = Connection {
             local: config.local,
             remote: config.remote,
             state,
@@ -214,7 +215,11 @@ impl Connection {
                 config.iss,
                 mss,
             ),
+        };
+        if reports_rate {
+            connection.send.flight.scoreboard.keep_rates();
         }
+        connection
     }
 
     // State.

@@ -201,7 +201,7 @@ impl Sender {
             // Ignore blocks that are empty, already acknowledged or beyond the sent data (tcp_is_sackblock_valid).
             if start < end && start >= info.ack as i64 && end <= flight.nxt() as i64 {
                 let min_rtt = flight.rtt.min_rtt();
-                flight.scoreboard.sack(start as u64, end as u64, |sent| {
+                flight.scoreboard.sack(start as u64, end as u64, |sent, stamp| {
                     outcome.delivered += sent.weight();
                     recovery.on_delivered(now, sent, min_rtt, prior_fack, outcome);
                     if !sent.was_ever_retransmitted() {
@@ -209,7 +209,7 @@ impl Sender {
                         outcome.sack_rtt.get_or_insert(sample);
                         outcome.newest_sack_rtt = Some(sample);
                     }
-                    outcome.update_rate_sample(sent);
+                    outcome.update_rate_sample(sent.sent_at, stamp);
                 });
             }
         }
@@ -244,7 +244,7 @@ impl Sender {
         let mut newest_once = None;
         let mut covered = 0;
         let none_sacked = flight.scoreboard.sacked_segments() == 0 && recovery.dupacks() == 0;
-        while let Some(sent) = flight.scoreboard.pop_acked(ack) {
+        while let Some((sent, stamp)) = flight.scoreboard.pop_acked(ack) {
             covered += 1;
             if !sent.is_sacked() {
                 outcome.delivered += sent.weight();
@@ -256,7 +256,7 @@ impl Sender {
                 if !spurious {
                     recovery.on_delivered(now, &sent, flight.rtt.min_rtt(), prior_fack, outcome);
                 }
-                outcome.update_rate_sample(&sent);
+                outcome.update_rate_sample(sent.sent_at, stamp);
             }
             if sent.was_ever_retransmitted() {
                 retransmission_acked = true;
@@ -402,7 +402,8 @@ impl Sender {
         if outcome.delivered == 0 {
             return;
         }
-        let rate = self.flight.delivery.sample(now, outcome.newest, lost, total_lost);
+        let newest = outcome.newest.filter(|_| self.flight.scoreboard.keeps_rates());
+        let rate = self.flight.delivery.sample(now, newest, lost, total_lost);
         let acked = self.acked(now, outcome, prior_in_flight, rate);
         let Sender { flight, recovery, .. } = self;
         flight.counters.bytes_marked += acked.marked.min(acked.delivered);

@@ -1,10 +1,9 @@
 //! The input of ACK processing, and its result.
 
 use super::rate_sample::{NewestDelivered, RateStamp};
-use super::scoreboard::TxRecord;
 use crate::ecn::AceFeedback;
 use lopsided_core::packet::SackBlock;
-use lopsided_core::{Bytes, Duration, Seq};
+use lopsided_core::{Bytes, Duration, Seq, Time};
 
 /// The fields of an arriving segment that the send side reads.
 #[derive(Debug, Clone, Copy)]
@@ -95,24 +94,9 @@ pub(crate) struct AckOutcome {
 
 impl AckOutcome {
     /// Records a delivered segment. The delivery-rate sample is computed from the newest delivered segment.
-    pub fn update_rate_sample(&mut self, sent: &TxRecord) {
-        if self.newest.is_none_or(|newest| (sent.delivered.wrapping_sub(newest.stamp.delivered) as i32) >= 0) {
-            self.newest = Some(NewestDelivered::of(sent));
+    pub fn update_rate_sample(&mut self, sent_at: Time, stamp: RateStamp) {
+        if self.newest.is_none_or(|newest| (stamp.delivered.wrapping_sub(newest.stamp.delivered) as i32) >= 0) {
+            self.newest = Some(NewestDelivered { stamp, sent_at });
         }
-    }
-}
-
-impl NewestDelivered {
-    #[inline(always)]
-    pub(crate) fn of(sent: &TxRecord) -> NewestDelivered {
-        let stamp = RateStamp {
-            delivered: sent.delivered,
-            delivered_at: sent.delivered_at,
-            first_sent_at: sent.first_sent_at,
-            in_flight: sent.in_flight,
-            lost: sent.lost,
-            app_limited: sent.is_app_limited(),
-        };
-        NewestDelivered { stamp, sent_at: sent.sent_at }
     }
 }

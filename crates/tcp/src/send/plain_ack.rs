@@ -46,7 +46,7 @@ impl Sender {
             forward_ms: info.forward_ms,
             first_rtt: Some(now - covered.first_sent_at),
             newest_rtt: Some(newest_rtt),
-            newest: Some(NewestDelivered::of(&covered.newest)),
+            newest: Some(NewestDelivered { stamp: covered.stamp, sent_at: covered.newest.sent_at }),
             ..AckOutcome::default()
         };
         // An ACK of a single small segment may have been delayed by the receiver.

@@ -42,7 +42,15 @@ pub struct Delivery {
     /// Samples are app-limited until the delivered count exceeds this value.
     app_limited_until: Option<u64>,
     /// The reported sample: the last sample that is not app-limited, or a later app-limited sample with a higher rate.
-    told: RateSample,
+    reported: Reported,
+}
+
+/// The part of a sample that is reported.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reported {
+    delivered: Bytes,
+    interval: Duration,
+    app_limited: bool,
 }
 
 impl Delivery {
@@ -107,20 +115,21 @@ impl Delivery {
             lost_since_sent: Bytes::new(u64::from((total_lost as u32).wrapping_sub(stamp.lost))),
             app_limited: stamp.app_limited,
         };
-        let product = |sample: &RateSample, over: &RateSample| {
-            u128::from(sample.delivered.get()) * u128::from(over.interval.as_nanos())
-        };
+        let RateSample { delivered, interval, app_limited, .. } = sample;
+        let reported = Reported { delivered, interval, app_limited };
+        let product =
+            |sample: &Reported, over: &Reported| u128::from(sample.delivered.get()) * u128::from(over.interval.as_nanos());
         // An app-limited sample is a lower bound of the path's rate, so it replaces the reported sample only if its
         // rate is at least as high.
-        if !sample.app_limited || product(&sample, &self.told) >= product(&self.told, &sample) {
-            self.told = sample;
+        if !app_limited || product(&reported, &self.reported) >= product(&self.reported, &reported) {
+            self.reported = reported;
         }
         sample
     }
 
     /// The rate of the reported sample, and whether that sample is app-limited. `None` before the first sample.
     pub fn rate(&self) -> Option<(BitRate, bool)> {
-        let RateSample { delivered, interval, app_limited, .. } = self.told;
+        let Reported { delivered, interval, app_limited } = self.reported;
         let bits = u128::from(delivered.get()) * 8 * u128::from(Duration::from_secs(1).as_nanos());
         let rate = bits.checked_div(u128::from(interval.as_nanos()))?;
         Some((BitRate::from_bps(rate as u64), app_limited))

@@ -28,16 +28,8 @@ pub(crate) struct TxRecord {
     start_and_state: u64,
     /// Time of the latest transmission.
     pub sent_at: Time,
-    /// For the delivery rate: time of the last delivery before the segment was last sent.
-    pub delivered_at: Time,
-    /// For the delivery rate: time at which the first segment of the sampling interval was sent.
-    pub first_sent_at: Time,
     /// Bytes delivered before the segment was last sent, modulo 2^32.
-    pub delivered: u32,
-    /// Bytes in flight when the segment was last sent, including the segment.
-    pub in_flight: u32,
-    /// Total number of bytes marked lost before the segment was last sent, modulo 2^32.
-    pub lost: u32,
+    delivered: u32,
     /// Number of bytes.
     len: u16,
     /// Bytes that the segment uses in the congestion window in addition to its length (see [`resegment`]).
@@ -73,31 +65,17 @@ impl TxRecord {
     ///
     /// Panics if the segment is longer than the largest IP packet.
     #[inline]
-    fn new(start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) -> TxRecord {
+    fn new(start: u64, end: u64, pad: u16, now: Time, stamp: &RateStamp) -> TxRecord {
         let len = u16::try_from(end - start).expect("a segment fits an IP packet");
-        let mut sent = TxRecord {
-            start_and_state: start * ONE_OCTET,
-            sent_at: now,
-            delivered_at: Time::ZERO,
-            first_sent_at: Time::ZERO,
-            delivered: 0,
-            in_flight: 0,
-            lost: 0,
-            len,
-            pad,
-        };
+        let mut sent = TxRecord { start_and_state: start * ONE_OCTET, sent_at: now, delivered: 0, len, pad };
         sent.set_stamp(stamp);
         sent
     }
 
-    /// Records a transmission of the segment with its delivery-rate stamp.
+    /// Records a transmission of the segment. [`RatePart`] has the rest of its delivery-rate stamp.
     #[inline]
-    fn set_stamp(&mut self, stamp: RateStamp) {
+    fn set_stamp(&mut self, stamp: &RateStamp) {
         self.delivered = stamp.delivered;
-        self.delivered_at = stamp.delivered_at;
-        self.first_sent_at = stamp.first_sent_at;
-        self.in_flight = stamp.in_flight;
-        self.lost = stamp.lost;
         let app_limited = if stamp.app_limited { APP_LIMITED } else { 0 };
         self.set_state((self.state() & FATE) | app_limited);
     }
@@ -173,6 +151,30 @@ impl TxRecord {
     }
 }
 
+/// The part of a segment's [`RateStamp`] that only the delivery rate needs. Most controllers do not use the rate.
+#[derive(Debug, Clone, Copy, Default)]
+struct RatePart {
+    delivered_at: Time,
+    first_sent_at: Time,
+    in_flight: u32,
+    lost: u32,
+}
+
+impl RatePart {
+    fn of(stamp: &RateStamp) -> RatePart {
+        let RateStamp { delivered_at, first_sent_at, in_flight, lost, .. } = *stamp;
+        RatePart { delivered_at, first_sent_at, in_flight, lost }
+    }
+
+    /// The stamp of the segment with this record.
+    #[inline(always)]
+    fn stamp(self, sent: &TxRecord) -> RateStamp {
+        let RatePart { delivered_at, first_sent_at, in_flight, lost } = self;
+        let app_limited = sent.is_app_limited();
+        RateStamp { delivered: sent.delivered, delivered_at, first_sent_at, in_flight, lost, app_limited }
+    }
+}
+
 /// The segments that an acknowledgement covers.
 #[derive(Debug)]
 pub(crate) struct Covered {
@@ -180,6 +182,8 @@ pub(crate) struct Covered {
     pub first_sent_at: Time,
     /// The last covered segment.
     pub newest: TxRecord,
+    /// The stamp of the last covered segment.
+    pub stamp: RateStamp,
     /// Number of covered segments.
     pub segments: u32,
 }
@@ -188,6 +192,9 @@ pub(crate) struct Covered {
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     ring: VecDeque<TxRecord>,
+    /// The other part of each record's stamp; `None` if nobody needs the delivery rate.
+    #[expect(clippy::box_collection, reason = "most connections have none")]
+    rates: Option<Box<VecDeque<RatePart>>>,
     /// Number of the first record of the ring.
     base: u64,
     sack_ranges: SackRanges,
@@ -325,7 +332,9 @@ impl Scoreboard {
         let capacity = self.ring.capacity();
         if capacity > ROOMY && SPARSE * self.ring.len() < capacity {
             // Shrink by 25 % only, so that a window that grows again does not reallocate at once.
-            self.ring.shrink_to((capacity - capacity / 4) / STEP * STEP);
+            let places = (capacity - capacity / 4) / STEP * STEP;
+            self.ring.shrink_to(places);
+            self.rates.iter_mut().for_each(|rates| rates.shrink_to(places));
         }
         if self.keeps_marks && self.is_unmarked() {
             self.give_back_marks();
@@ -345,7 +354,35 @@ impl Scoreboard {
     #[cold]
     fn grow_ring(&mut self) {
         let len = self.ring.len();
-        self.ring.reserve_exact((len + len / 8 + 1).next_multiple_of(STEP) - len);
+        let more = (len + len / 8 + 1).next_multiple_of(STEP) - len;
+        self.ring.reserve_exact(more);
+        self.rates.iter_mut().for_each(|rates| rates.reserve_exact(more));
+    }
+
+    /// True if the records have what the delivery rate needs.
+    #[inline]
+    pub fn keeps_rates(&self) -> bool {
+        self.rates.is_some()
+    }
+
+    /// Keeps what the delivery rate needs, from now on. For segments that are outstanding already, the sampling
+    /// interval begins with their transmission.
+    pub fn keep_rates(&mut self) {
+        let part = |sent: &TxRecord| RatePart {
+            delivered_at: sent.sent_at,
+            first_sent_at: sent.sent_at,
+            in_flight: 0,
+            lost: self.total_lost as u32,
+        };
+        let rates = || Box::new(self.ring.iter().map(part).collect());
+        self.rates = self.rates.take().or_else(|| Some(rates()));
+    }
+
+    /// The stamp of a record, given its index in the ring. Only its delivered bytes are set if no rates are kept.
+    #[inline(always)]
+    fn stamp(&self, index: usize) -> RateStamp {
+        let part = self.rates.as_ref().map_or_else(RatePart::default, |rates| rates[index]);
+        part.stamp(&self.ring[index])
     }
 
     /// Appends a segment of new data. In the congestion window, the segment uses `pad` bytes more than its length.
@@ -354,15 +391,20 @@ impl Scoreboard {
         if self.ring.len() == self.ring.capacity() {
             self.grow_ring();
         }
-        self.ring.push_back(TxRecord::new(start, end, pad, now, stamp));
+        self.ring.push_back(TxRecord::new(start, end, pad, now, &stamp));
+        if let Some(rates) = &mut self.rates {
+            rates.push_back(RatePart::of(&stamp));
+        }
     }
 
-    /// Removes and returns the first segment if it ends at or before `una`; otherwise returns `None`.
-    pub fn pop_acked(&mut self, una: u64) -> Option<TxRecord> {
+    /// Removes and returns the first segment if it ends at or before `una`, with its stamp; otherwise returns `None`.
+    pub fn pop_acked(&mut self, una: u64) -> Option<(TxRecord, RateStamp)> {
         if self.ring.front()?.end() > una {
             return None;
         }
         let sent = self.ring.pop_front()?;
+        let part = self.rates.as_mut().and_then(|rates| rates.pop_front());
+        let stamp = part.unwrap_or_default().stamp(&sent);
         self.base += 1;
         self.padding -= u64::from(sent.pad);
         // A segment without state flags, which is the usual case, contributes only to the sum of the padding.
@@ -372,7 +414,7 @@ impl Scoreboard {
                 self.sack_ranges.cut(una, self.base);
             }
         }
-        Some(sent)
+        Some((sent, stamp))
     }
 
     /// Removes the segments before `una`, if none is SACKed, lost, padded or retransmitted. Otherwise returns `None`
@@ -403,7 +445,14 @@ impl Scoreboard {
             self.ring.pop_front();
         }
         let newest = self.ring.pop_front()?;
-        Some(Covered { first_sent_at, newest, segments: covered as u32 })
+        let part = self.rates.as_mut().and_then(|rates| {
+            for _ in 1..covered {
+                rates.pop_front();
+            }
+            rates.pop_front()
+        });
+        let stamp = part.unwrap_or_default().stamp(&newest);
+        Some(Covered { first_sent_at, newest, stamp, segments: covered as u32 })
     }
 
     /// Removes the acknowledged part of the first segment, if the acknowledgement ends within it.
@@ -467,7 +516,7 @@ impl Scoreboard {
 
     /// Marks the segments that `[start, end)` covers completely as SACKed. Calls `seen` with each of these records
     /// before it is marked.
-    pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord)) {
+    pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord, RateStamp)) {
         // The block may touch or overlap the first run that ends at or after the start of the block.
         let mut above = self.sack_ranges.reaching(start);
         let mut joined: Option<SackRange> = None;
@@ -542,10 +591,10 @@ impl Scoreboard {
         self.keeps_marks = true;
     }
 
-    fn mark_sacked(&mut self, number: u64, seen: &mut impl FnMut(&TxRecord)) {
+    fn mark_sacked(&mut self, number: u64, seen: &mut impl FnMut(&TxRecord, RateStamp)) {
         let before = *self.get(number);
         debug_assert!(!before.is_sacked());
-        seen(&before);
+        seen(&before, self.stamp((number - self.base) as usize));
         self.forget_counts(number, &before);
         self.sacked_bytes += before.weight();
         self.sacked_segments += 1;
@@ -569,10 +618,13 @@ impl Scoreboard {
     pub fn retransmit(&mut self, number: u64, now: Time, stamp: RateStamp) {
         let sent = self.get_mut(number);
         let sent_before = std::mem::replace(&mut sent.sent_at, now);
-        sent.set_stamp(stamp);
+        sent.set_stamp(&stamp);
         // A segment may be retransmitted again while its last retransmission is outstanding.
         let (len, was_out, was_pending) = (sent.weight(), sent.is_retransmitted(), sent.is_retransmit_pending());
         sent.set_state(sent.state() | RETRANS | EVER_RETRANS);
+        if let Some(rates) = &mut self.rates {
+            rates[(number - self.base) as usize] = RatePart::of(&stamp);
+        }
         if was_pending {
             self.pending.remove(number);
         }
@@ -606,6 +658,7 @@ impl Scoreboard {
         assert_eq!(sum(TxRecord::is_retransmit_pending).1, self.retransmit_pending(), "waiting");
         assert_eq!(sum(TxRecord::is_retransmitted), (self.retrans_bytes, self.retrans_out), "sent again");
         assert_eq!(self.ring.iter().map(|sent| u64::from(sent.pad)).sum::<u64>(), self.padding, "padding");
+        assert!(self.rates.as_ref().is_none_or(|rates| rates.len() == self.ring.len()), "a part for each record");
         assert_eq!(self.retransmitted.len(), self.retrans_out as usize, "in the order they were sent again");
         for pair in self.ring.iter().zip(self.ring.iter().skip(1)) {
             assert_eq!(pair.0.end(), pair.1.start(), "records tile the stream");

@@ -206,6 +206,9 @@ impl Sender {
         self.flight.controller.on_established(now, &path);
         self.provide_buffer();
         self.switch_pacing();
+        if self.flight.controller.needs_rate() {
+            self.flight.scoreboard.keep_rates();
+        }
         if self.flight.controller.needs_losses() {
             self.flight.scoreboard.watch_losses();
         }

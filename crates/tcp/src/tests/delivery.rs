@@ -1,7 +1,11 @@
 //! On any network, every byte arrives exactly once and in order, and both ends close.
 
-use super::pair::{Faults, Pair};
-use crate::{AckSettings, BufferRule, ConnError, ConnEvent, CwndReduction, FastRecovery, LossDetection, Profile};
+use super::pair::{Faults, Pair, connection_config};
+use crate::cc::{Setup, build};
+use crate::{
+    AckSettings, BufferRule, ConnConfig, ConnError, ConnEvent, Connection, CwndReduction, FastRecovery, LossDetection,
+    Profile,
+};
 use lopsided_core::{Bytes, Duration, Time};
 use proptest::prelude::*;
 
@@ -97,4 +101,24 @@ fn a_closed_window_stops_the_sender_until_a_probe_is_answered() {
     let data = pattern(100_000, 4);
     assert!(pair.transfer(&data, &[], LIMIT));
     assert!(pair.received_by_server == data);
+}
+
+/// The rate changes no segment of a controller that does not use it, and BBR gets it although nobody reports it.
+#[test]
+fn the_delivery_rate_is_measured_only_if_somebody_needs_it() {
+    let run = |reports_rate, controller: &str| {
+        let faults = Faults { loss: 0.05, reorder: 0.1, jitter: Duration::from_millis(5), ..Faults::NONE };
+        let mut pair = Pair::new(Profile::linux_6_1(), Profile::linux_6_1(), faults, 1);
+        let config = connection_config(Profile::linux_6_1(), true);
+        let setup = Setup::new(&config.profile, Bytes::new(1448), 0);
+        let controller = build(controller, &setup).expect("built in");
+        pair.client = Connection::connect(ConnConfig { reports_rate, controller, ..config });
+        assert!(pair.transfer(&pattern(300_000, 0), &[], LIMIT));
+        (pair.client.info(pair.now).delivery_rate.is_some(), pair.sent)
+    };
+    for (name, unreported) in [("reno", false), ("bbr", true)] {
+        let (measured, segments) = run(true, name);
+        assert!(measured);
+        assert_eq!(run(false, name), (unreported, segments), "{name}");
+    }
 }

@@ -45,7 +45,7 @@ fn holes_in_any_order_cost_fewer_than_8_steps_each() {
         let mut newest = 0;
         for place in 0..HOLES {
             let number = 2 * nth(place) + 1;
-            board.sack(number, number + 1, |_| ());
+            board.sack(number, number + 1, |_, _| ());
             newest = newest.max(number);
             board.mark_lost_by_time(at(newest), newest + 1, |_| Some(Duration::from_micros(1)));
         }
@@ -64,7 +64,7 @@ fn holes_in_any_order_cost_fewer_than_8_steps_each() {
         for place in 0..HOLES / 2 {
             // Retransmitted segments are SACKed from one end of the window, and marked lost again from the other end.
             let number = 2 * nth(place);
-            board.sack(number, number + 1, |_| ());
+            board.sack(number, number + 1, |_, _| ());
             let overdue = at(2 * HOLES + place);
             let waiting = |sent_at| (sent_at > overdue).then_some(Duration::from_micros(1));
             board.mark_lost_by_time(at(3 * HOLES), 2 * HOLES, waiting);
@@ -87,8 +87,8 @@ fn holes_in_any_order_cost_fewer_than_8_steps_each() {
 
 /// A flow at 5 Mbit/s has 40 records, so each byte of a record costs 400 kB with 10,000 flows.
 #[test]
-fn a_record_takes_48_octets() {
-    assert_eq!(size_of::<super::TxRecord>(), 48);
+fn a_record_takes_24_octets_and_as_many_for_the_delivery_rate() {
+    assert_eq!((size_of::<super::TxRecord>(), size_of::<super::RatePart>()), (24, 24));
 }
 
 /// Rings grow in whole steps and have little unused capacity.
@@ -109,6 +109,21 @@ fn the_capacity_follows_the_window_in_steps() {
             "{places} for {held}"
         );
     }
+}
+
+/// What is sent before the rate is asked for is measured from its transmission on.
+#[test]
+fn stamps_are_kept_from_the_call_on() {
+    let mut board = Scoreboard::default();
+    let push = |board: &mut Scoreboard, number: u64| board.push(number, number + 1, 0, at(number), STAMP);
+    push(&mut board, 0);
+    assert!(!board.keeps_rates());
+    push(&mut board, 1);
+    board.keep_rates();
+    push(&mut board, 2);
+    board.check();
+    let mut delivered_at = |una| board.pop_acked(una).expect("it was sent").1.delivered_at;
+    assert_eq!([1, 2, 3].map(&mut delivered_at), [at(0), at(1), STAMP.delivered_at]);
 }
 
 #[test]

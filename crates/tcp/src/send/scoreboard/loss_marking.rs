@@ -1,7 +1,7 @@
 //! Marks segments as lost by time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or a partial
 //! acknowledgement. Also removes the marks.
 
-use super::{LOST, RETRANS, SACKED, Scoreboard, TxRecord};
+use super::{LOST, RETRANS, RatePart, SACKED, Scoreboard, TxRecord};
 use crate::cc::Lost;
 use lopsided_core::{Bytes, Time};
 
@@ -9,6 +9,7 @@ impl Scoreboard {
     /// Starts recording each segment that is marked lost, for [`Scoreboard::take_losses`].
     pub fn watch_losses(&mut self) {
         self.losses = Some(Vec::new());
+        self.keep_rates();
     }
 
     /// True if [`Scoreboard::take_losses`] would return a loss.
@@ -272,12 +273,14 @@ impl Scoreboard {
     /// Stores a loss for [`Scoreboard::take_losses`].
     fn note_loss(&mut self, number: u64) {
         let Some(losses) = &mut self.losses else { return };
-        let sent = &self.ring[(number - self.base) as usize];
+        let index = (number - self.base) as usize;
+        let sent = &self.ring[index];
+        let rate = self.rates.as_ref().map_or_else(RatePart::default, |rates| rates[index]);
         losses.push(Lost {
             start: sent.start(),
             end: sent.end(),
-            tx_in_flight: Bytes::new(u64::from(sent.in_flight)),
-            lost_since_sent: Bytes::new(u64::from((self.total_lost as u32).wrapping_sub(sent.lost))),
+            tx_in_flight: Bytes::new(u64::from(rate.in_flight)),
+            lost_since_sent: Bytes::new(u64::from((self.total_lost as u32).wrapping_sub(rate.lost))),
             app_limited: sent.is_app_limited(),
         });
     }

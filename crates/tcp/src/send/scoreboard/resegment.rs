@@ -11,14 +11,17 @@ impl Scoreboard {
     /// Splits every record that is longer than `full` bytes, except SACKed records.
     pub fn cut_to(&mut self, full: u64) {
         let mut ring = VecDeque::with_capacity(2 * self.ring.len());
+        let mut rates = VecDeque::new();
         // The new record number for each old record number, and for the end.
         let mut places = Vec::with_capacity(self.ring.len() + 1);
-        for sent in &self.ring {
+        for (index, sent) in self.ring.iter().enumerate() {
             places.push(self.base + ring.len() as u64);
             let mut start = sent.start();
+            let rate = self.rates.as_ref().map(|rates| rates[index]);
             // SACKed data is never sent again, so it is not split.
             if sent.is_sacked() {
                 ring.push_back(*sent);
+                rates.extend(rate);
                 continue;
             }
             while start < sent.end() {
@@ -26,6 +29,7 @@ impl Scoreboard {
                 let is_piece = sent.pad > 0 || sent.len() > full;
                 let pad = if is_piece { (full - (end - start)) as u16 } else { 0 };
                 ring.push_back(sent.piece(start, end, pad));
+                rates.extend(rate);
                 start = end;
             }
         }
@@ -37,6 +41,7 @@ impl Scoreboard {
         }
         self.sack_ranges = ranges;
         self.ring = ring;
+        self.rates = self.rates.is_some().then(|| Box::new(rates));
         self.recount();
     }
 
