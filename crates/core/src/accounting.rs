@@ -202,6 +202,12 @@ impl Accounting {
         less.extend(more.drain(half.min(more.len())..));
     }
 
+    /// Frees the memory that is reserved for new packets.
+    #[doc(hidden)]
+    pub fn free_reserves(&mut self) {
+        self.free = Vec::new();
+    }
+
     /// Adds an observer of packet events.
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {
         self.mask |= observer.mask();

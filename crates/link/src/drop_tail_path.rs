@@ -228,6 +228,7 @@ impl DropTailPath {
         if is_next {
             self.next_arrival = arrives;
         }
+        make_room(&mut self.packets);
         self.packets.push_back(Arriving { at: arrives, packet });
         self.catch_up(measured, cx);
         is_next
@@ -330,6 +331,7 @@ impl DropTailPath {
         if self.waiting.is_empty() {
             self.next_departure = departs;
         }
+        make_room(&mut self.waiting);
         self.waiting.push_back(Waiting { departs, size });
         self.waiting_bytes += size;
     }
@@ -370,17 +372,9 @@ impl DropTailPath {
             if transit.enters <= counted_until {
                 measured.queue.notice(backlog);
             }
-            if self.transits.len() == self.transits.capacity() {
-                self.make_room_for_transits();
-            }
+            make_room(&mut self.transits);
             self.transits.push_back(transit);
         }
-    }
-
-    /// Grows `transits` by 25 %. Doubling would waste memory: a link with 10,000 flows has 500,000 records.
-    #[cold]
-    fn make_room_for_transits(&mut self) {
-        self.transits.reserve_exact((self.transits.len() / 4).max(ROOMY));
     }
 
     /// Brings the statistics up to the current time and reports the events. Does nothing if no observer watches queues.
@@ -570,6 +564,18 @@ impl DropTailPath {
     /// Returns the number and total size of the packets that the line has lost, according to the statistics.
     pub(crate) fn lost(&self) -> Count {
         self.drops.as_ref().map_or(Count::ZERO, |drops| drops.lost)
+    }
+}
+
+/// Grows a full ring by 25 %. Doubling would waste memory: a link with 10,000 flows has 500,000 records.
+#[inline(always)]
+fn make_room<T>(ring: &mut VecDeque<T>) {
+    #[cold]
+    fn grow<T>(ring: &mut VecDeque<T>) {
+        ring.reserve_exact((ring.len() / 4).max(ROOMY / 2));
+    }
+    if ring.len() == ring.capacity() {
+        grow(ring);
     }
 }
 

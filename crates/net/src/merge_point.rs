@@ -179,10 +179,15 @@ impl MergePoint {
     pub fn finish(&mut self, batch: &mut Batch, spare: &mut Waiting) {
         let taken = batch.order.len();
         let mut rest = std::mem::take(&mut batch.packets);
+        let (used, places) = (rest.len(), rest.capacity());
         if taken == rest.len() {
             rest.clear();
         } else {
             rest.retain(Option::is_some);
+        }
+        // The list may come from a merge point with more packets, or from a burst.
+        if places > FEW && 2 * used < places {
+            rest.shrink_to(places - places / 4);
         }
         if rest.is_empty() && self.coming.is_empty() && spare.capacity() == 0 {
             *spare = rest;

@@ -516,6 +516,14 @@ impl<H: Node> Network<H> {
         }
     }
 
+    /// Frees the memory that is reserved for further packets. Called at the end of a run.
+    #[doc(hidden)]
+    pub fn free_reserves(&mut self) {
+        self.batch = None;
+        self.spare = Waiting::new();
+        self.accounting.free_reserves();
+    }
+
     /// Returns the number and total size of all packets in nodes, merge points and inlets.
     pub fn held(&self) -> Count {
         let on_their_way = self.merge_points.iter().map(|(_, merge_point)| merge_point.held());

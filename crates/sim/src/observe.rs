@@ -217,6 +217,7 @@ impl Recorder {
     pub fn finish(mut self, scenario: &Scenario, seed: u64, end: Time, mut simulation: Simulation) -> RunResult {
         // Collect the reports that applications have made since the last slice of the run.
         self.gather(&mut simulation);
+        simulation.network.free_reserves();
         let mut links = LinkTable::with_capacity(simulation.links);
         for link in 0..simulation.links {
             links.push(link_row(link, scenario, &mut simulation));

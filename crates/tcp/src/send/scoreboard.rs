@@ -40,8 +40,6 @@ pub(crate) struct TxRecord {
 const STEP: usize = 8;
 /// Capacity below which the ring does not shrink, in records.
 const ROOMY: usize = 4 * STEP;
-/// The ring shrinks if less than 1/`SPARSE` of its capacity is used, which frees memory for other flows.
-const SPARSE: usize = 2;
 
 /// Unit of the offset in `start_and_state`. The lowest 8 bits are the state.
 const ONE_OCTET: u64 = 1 << 8;
@@ -330,7 +328,8 @@ impl Scoreboard {
     #[inline]
     pub fn give_back_room(&mut self) {
         let capacity = self.ring.capacity();
-        if capacity > ROOMY && SPARSE * self.ring.len() < capacity {
+        // A third of the ring is unused: free memory for other flows.
+        if capacity > ROOMY && 3 * self.ring.len() < 2 * capacity {
             // Shrink by 25 % only, so that a window that grows again does not reallocate at once.
             let places = (capacity - capacity / 4) / STEP * STEP;
             self.ring.shrink_to(places);
