@@ -117,8 +117,9 @@ impl Delivery {
         };
         let RateSample { delivered, interval, app_limited, .. } = sample;
         let reported = Reported { delivered, interval, app_limited };
-        let product =
-            |sample: &Reported, over: &Reported| u128::from(sample.delivered.get()) * u128::from(over.interval.as_nanos());
+        let product = |sample: &Reported, over: &Reported| {
+            u128::from(sample.delivered.get()) * u128::from(over.interval.as_nanos())
+        };
         // An app-limited sample is a lower bound of the path's rate, so it replaces the reported sample only if its
         // rate is at least as high.
         if !app_limited || product(&reported, &self.reported) >= product(&self.reported, &reported) {
