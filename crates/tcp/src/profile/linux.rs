@@ -156,9 +156,7 @@ impl Profile {
                 policy: "linux",
                 min_delay: Duration::from_millis(40),
                 quick_acks: 16,
-                compress: Duration::ZERO,
                 grain: TimerGrain::Tick(Duration::from_millis(1)),
-                heeds_push: false,
                 ..AckSettings::delayed(Duration::from_millis(200))
             },
             // TCP_TIMEOUT_INIT is 3 s in kernels before 3.1.

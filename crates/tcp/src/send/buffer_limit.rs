@@ -267,6 +267,28 @@ mod tests {
         assert_eq!(space.room(filled(5, 10)), 0);
     }
 
+    /// The conditions are listed at [`SendBufferLimit::step`].
+    #[test]
+    fn freebsds_buffer_grows_only_if_every_condition_holds() {
+        let rule = BufferRule::Stepped { initial: Bytes::new(8_000), step: Bytes::new(1_000), max: Bytes::new(9_500) };
+        let space = || SendBufferLimit::new(rule, SendBufferAccounting::Segments { low_water: Bytes::new(2_048) });
+        let stepped = |len, peer_window, windows_take_it| {
+            let mut space = space();
+            space.step(len, peer_window, windows_take_it);
+            space.capacity
+        };
+        assert_eq!(stepped(7_000, 6_400, true), 9_000);
+        assert_eq!(stepped(6_999, 6_400, true), 8_000, "less than 7/8 are full");
+        assert_eq!(stepped(7_000, 6_396, true), 8_000, "the peer's window is smaller than 4/5 of the buffer");
+        assert_eq!(stepped(7_000, 6_400, false), 8_000, "a window holds back unsent data");
+        let mut space = space();
+        for _ in 0..3 {
+            assert_eq!(space.growth(), if space.capacity < 9_500 { Growth::Step } else { Growth::None });
+            space.step(9_500, 9_500, true);
+        }
+        assert_eq!(space.capacity, 9_500);
+    }
+
     #[test]
     fn a_send_buffer_of_one_octet_accepts_three_segments() {
         let space = SendBufferLimit::new(BufferRule::Fixed(Bytes::new(1)), LINUX);

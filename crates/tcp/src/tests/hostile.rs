@@ -103,6 +103,31 @@ fn forge(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // A sender may divide its stream differently for a retransmission, so segments may overlap in any way.
+    #[test]
+    fn overlapping_segments_give_the_stream(cuts in prop::collection::vec((0usize..12, 1usize..6), 1..30)) {
+        let stream: Vec<u8> = (0..18u32).flat_map(|hundred| [hundred as u8; 100]).collect();
+        let (mut connection, snd_origin, rcv_origin) = established(Profile::linux_6_1());
+        let cuts = cuts.into_iter().map(|(from, count)| from..from + count);
+        let mut read = Vec::new();
+        for cut in cuts.chain((0..18).map(|hundred| hundred..hundred + 1)) {
+            let bytes = cut.start * 100..cut.end * 100;
+            let header = TcpHeader {
+                src_port: connection.remote().port,
+                dst_port: connection.local().port,
+                seq: Seq::new(rcv_origin.wrapping_add(bytes.start as u32)),
+                ack: Seq::new(snd_origin),
+                flags: Flags::ACK,
+                window: 60_000,
+                ..TcpHeader::default()
+            };
+            connection.handle_segment(Time::from_nanos(2_000_000), &header, &Payload::real(stream[bytes].to_vec()), Ecn::NotEct);
+            let arrived = connection.read(Time::from_nanos(2_000_000), u64::MAX).unwrap_or(Payload::EMPTY);
+            read.extend_from_slice(arrived.bytes().unwrap_or_default());
+        }
+        prop_assert_eq!(read, stream);
+    }
+
     #[test]
     fn no_segment_breaks_a_connection(
         segments in prop::collection::vec(forged(), 1..120),

@@ -2,6 +2,7 @@
 
 mod ack_options;
 mod delivery;
+mod differences;
 mod hostile;
 mod listener;
 mod pair;

@@ -5,7 +5,7 @@ use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Amount, KeyInfo, Value, ValueType};
 
 /// Returns two values of the key's type, at least one of which changes the profile.
-fn two_values(key: &KeyInfo) -> [Value; 2] {
+pub(super) fn two_values(key: &KeyInfo) -> [Value; 2] {
     match key.value_type {
         ValueType::Flag => [Value::Flag(true), Value::Flag(false)],
         ValueType::Integer => [Value::Integer(7), Value::Integer(9)],

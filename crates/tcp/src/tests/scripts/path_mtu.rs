@@ -91,6 +91,27 @@ fn a_message_about_data_that_is_not_outstanding_is_ignored() {
     assert_eq!(t.info().counters.retransmits, 0);
 }
 
+/// The interface has an MTU of 1,052 bytes, but the peer accepts only 1,000 bytes per segment.
+#[test]
+fn a_message_that_leaves_the_segment_size_leaves_the_recovery() {
+    let windows = |told: &[u64]| {
+        let mut t = Script::established(linux(), PEER);
+        t.write(100, 30_000);
+        t.expect_train(100, 1, 10_001);
+        t.inject(200, "ack 1 sack 1001:4001");
+        t.drain();
+        t.expect_ca_state(CaState::Recovery);
+        for mtu in told {
+            t.too_big(201, 5001, *mtu);
+        }
+        let first = t.info().snd_cwnd;
+        t.inject(202, "ack 1 sack 1001:5001");
+        t.drain();
+        (first, t.info().snd_cwnd, t.info().in_flight)
+    };
+    assert_eq!(windows(&[1051, 1040]), windows(&[]));
+}
+
 #[test]
 fn segments_are_not_reduced_below_linuxs_minimum() {
     let mut t = Script::established(linux(), PEER);

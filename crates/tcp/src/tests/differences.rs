@@ -1,0 +1,441 @@
+//! Each field of a profile, and each key that sets one, changes the segments of some connection.
+//!
+//! `DERIVED` lists the fields in which a profile differs from the profile that it is derived from. A profile that loses
+//! one of these fields takes the value of its base, so the list has to be written out here.
+
+use super::pair::connection_config;
+use crate::{AckSettings, Connection, DelayedAck, EcnRule, PROFILES, Profile, StackConfig, State, Switch};
+use lopsided_core::packet::TcpHeader;
+use lopsided_core::{Duration, Ecn, Payload, Time};
+use lopsided_spec::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+type Field = (&'static str, fn(&mut Profile, &Profile));
+
+macro_rules! fields {
+    ($($field:ident)* ; $($ack:ident)*) => {
+        /// Every field of a profile, with a function that copies it from another profile.
+        const FIELDS: &[Field] = &[
+            $((stringify!($field), |to, from| to.$field = from.$field.clone()),)*
+            $((concat!("ack.", stringify!($ack)), |to, from| to.ack.$ack = from.ack.$ack),)*
+        ];
+
+        /// The compiler rejects this function if the list of fields is incomplete.
+        #[allow(dead_code)]
+        fn list_is_complete(profile: Profile) {
+            let Profile { $($field: _,)* name: _, ack } = profile;
+            let AckSettings { $($ack: _,)* } = ack;
+        }
+    };
+}
+
+fields! {
+    initial_window_segments initial_window_cap remembered_threshold remembered_rtt metrics_save max_window byte_counting
+    sack dsack sack_fin timestamps window_scaling ecn ecn_fallback ecn_option ecn_expects_thinning abe window_update
+    reassembly_limit placeholders placeholder_margin rto handshake_sample grain loss_detection dup_threshold
+    fast_recovery max_burst burst_tick marked_retransmit duplicates limited_transmit cwnd_reduction
+    threshold_heeds_peer tlp undo timeout_forgets_sack idle_restart nagle push fin_beyond_cwnd fin_uses_window
+    syn_linear_timeouts measures_held growth_excludes_unread wide_first_window cwnd_validation fast_path
+    answers_unsent_ack ack_repeats_fin send_buffer send_buffer_accounting receive_buffer receive_window ;
+    policy segments min_delay max_delay max_timeout below_min_rto quick_acks compress compress_slack grain heeds_push
+    acks_per_rtt max_delack min_acks_per_window mark_duplicates before_read
+}
+
+/// A derived profile, its base, and the fields that differ.
+const DERIVED: &[(&str, &str, &str)] = &[
+    (
+        "bsdi-3",
+        "freebsd-7",
+        "initial_window_segments initial_window_cap byte_counting sack window_update reassembly_limit rto grain \
+         loss_detection fast_recovery burst_tick duplicates limited_transmit cwnd_reduction threshold_heeds_peer undo \
+         fast_path send_buffer send_buffer_accounting receive_buffer receive_window ack.min_delay ack.max_delay \
+         ack.before_read",
+    ),
+    (
+        "ns2-reno",
+        "bsdi-3",
+        "byte_counting timestamps rto handshake_sample grain fast_recovery burst_tick idle_restart send_buffer \
+         receive_buffer ack.policy ack.min_delay ack.max_delay",
+    ),
+    (
+        "linux-6.12",
+        "linux-6.1",
+        "fin_beyond_cwnd syn_linear_timeouts measures_held growth_excludes_unread wide_first_window \
+         send_buffer_accounting receive_window ack.max_timeout ack.below_min_rto",
+    ),
+    (
+        "linux-2.6",
+        "linux-6.1",
+        "initial_window_segments metrics_save byte_counting rto grain loss_detection cwnd_reduction tlp undo \
+         send_buffer send_buffer_accounting receive_buffer ack.compress ack.compress_slack ack.grain ack.heeds_push",
+    ),
+];
+
+/// A profile, the delay of [`AckSettings::delayed`] from which its ACK settings are derived, in milliseconds, and the
+/// fields that differ.
+const DERIVED_ACKS: &[(&str, u64, &str)] = &[
+    ("linux-6.1", 200, "policy min_delay quick_acks compress compress_slack grain heeds_push"),
+    ("linux-2.6", 200, "policy min_delay quick_acks grain"),
+    ("freebsd-7", 100, "before_read"),
+    ("bsdi-3", 200, ""),
+    ("ns2-reno", 100, "policy"),
+    ("windows", 200, ""),
+];
+
+/// Fields whose value changes no segment with the other values of the profile.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("bsdi-3.initial_window_cap", "one segment never exceeds it"),
+    ("bsdi-3.reassembly_limit", "the receive buffer is smaller"),
+    ("bsdi-3.burst_tick", "it needs max_burst"),
+    ("ns2-reno.burst_tick", "it needs max_burst"),
+    ("bsdi-3.ack.min_delay", "only the policy linux reads it"),
+    ("ns2-reno.ack.min_delay", "only the policy linux reads it"),
+    ("ns2-reno.ack.max_delay", "the policy delays no ACK"),
+    ("linux-2.6.metrics_save", "it acts on the next connection"),
+    ("linux-2.6.receive_buffer", "window scaling rounds the difference of one byte away"),
+    ("linux-2.6.ack.compress_slack", "no ACK is compressed"),
+    ("linux-6.12.wide_first_window", "it needs a larger receive buffer"),
+    ("linux-6.12.ack.max_timeout", "the maximum delay of an ACK is as long"),
+    ("linux-6.12.ack.below_min_rto", "it needs a smaller min_rto"),
+];
+
+fn named(name: &str) -> Profile {
+    Profile::named(name).expect("a known name")
+}
+
+/// The profile with one field of another profile.
+fn with_field(profile: &Profile, (_, copy): Field, other: &Profile) -> Profile {
+    let mut changed = profile.clone();
+    copy(&mut changed, other);
+    changed
+}
+
+/// The fields in which two profiles differ.
+fn differing(one: &Profile, other: &Profile) -> Vec<Field> {
+    FIELDS.iter().copied().filter(|field| with_field(one, *field, other) != *one).collect()
+}
+
+#[test]
+fn a_derived_profile_differs_from_its_base_in_the_listed_fields() {
+    let check = |what: &str, one: &Profile, other: &Profile, listed: BTreeSet<&str>| {
+        let found: BTreeSet<&str> = differing(one, other).iter().map(|(name, _)| *name).collect();
+        assert_eq!(found, listed, "{what}");
+    };
+    for (profile, base, listed) in DERIVED {
+        check(profile, &named(profile), &named(base), listed.split_whitespace().collect());
+    }
+    for (profile, delay, listed) in DERIVED_ACKS {
+        let profile = named(profile);
+        let base = Profile { ack: AckSettings::delayed(Duration::from_millis(*delay)), ..profile.clone() };
+        let listed: Vec<String> = listed.split_whitespace().map(|field| format!("ack.{field}")).collect();
+        check(profile.name, &profile, &base, listed.iter().map(String::as_str).collect());
+    }
+}
+
+/// What two applications and the network between them do.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// Writes of the client: milliseconds and bytes. The client closes after the last write.
+    writes: &'static [(u64, u32)],
+    /// Bytes that the server sends when the connection is open.
+    answer: u32,
+    /// Bytes that the server reads every 20 ms; `None`: it reads all data at once.
+    reads: Option<u64>,
+    /// What the network does with the n-th segment. The segments of each direction have their own numbers.
+    fate: fn(to_server: bool, number: u64, at_ms: u64) -> Fate,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Arrives,
+    Lost,
+    /// Arrives with a CE mark if the sender supports ECN.
+    Marked,
+    /// Arrives this number of milliseconds later.
+    Late(u64),
+}
+
+/// A number from 0 to 99 that looks random.
+fn scattered(number: u64) -> u64 {
+    (number.wrapping_add(7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 100
+}
+
+const QUIET: Probe = Probe { writes: &[(0, 300_000)], answer: 50_000, reads: None, fate: |_, _, _| Fate::Arrives };
+
+const PROBES: &[Probe] = &[
+    QUIET,
+    // Random losses.
+    Probe { fate: |_, number, _| if scattered(number) < 4 { Fate::Lost } else { Fate::Arrives }, ..QUIET },
+    Probe { fate: |up, number, _| if up && scattered(number) < 10 { Fate::Lost } else { Fate::Arrives }, ..QUIET },
+    // Bursts of losses, with lost retransmissions.
+    Probe {
+        fate: |up, number, _| if up && (60..75).contains(&(number % 150)) { Fate::Lost } else { Fate::Arrives },
+        ..QUIET
+    },
+    // Lost SYNs, SYN-ACKs, and FINs.
+    Probe { fate: |up, number, _| if up && number < 6 { Fate::Lost } else { Fate::Arrives }, ..QUIET },
+    Probe { fate: |up, number, _| if !up && number < 2 { Fate::Lost } else { Fate::Arrives }, ..QUIET },
+    Probe {
+        writes: &[(0, 2_500)],
+        answer: 700,
+        fate: |_, number, _| if (3..7).contains(&number) { Fate::Lost } else { Fate::Arrives },
+        ..QUIET
+    },
+    // Marks, reordering, and a delay of all segments during one second.
+    Probe { fate: |_, number, _| if scattered(number) < 7 { Fate::Marked } else { Fate::Arrives }, ..QUIET },
+    Probe { fate: |_, number, _| if number < 2 { Fate::Marked } else { Fate::Arrives }, ..QUIET },
+    Probe {
+        fate: |up, number, _| if up && scattered(number) < 10 { Fate::Late(3 * (number % 12)) } else { Fate::Arrives },
+        ..QUIET
+    },
+    Probe {
+        fate: |_, _, at_ms| if (60..1060).contains(&at_ms) { Fate::Late(1060 - at_ms) } else { Fate::Arrives },
+        ..QUIET
+    },
+    Probe {
+        fate: |_, _, at_ms| if (200..8200).contains(&at_ms) { Fate::Late(8200 - at_ms) } else { Fate::Arrives },
+        ..QUIET
+    },
+    // ACKs arrive shortly after a timeout of a clock with ticks of 500 ms.
+    Probe {
+        writes: &[(0, 20_000), (9_500, 20_000), (19_500, 20_000), (29_500, 20_000), (39_500, 20_000), (49_500, 20_000)],
+        fate: |_, _, at_ms| {
+            let (round, within) = (at_ms / 10_000, at_ms % 10_000);
+            let until = 9_490 + 500 * round;
+            if within >= 9_500 { Fate::Late(until.saturating_sub(within)) } else { Fate::Arrives }
+        },
+        ..QUIET
+    },
+    // The FIN has no data, and arrives before lost data.
+    Probe {
+        writes: &[(0, 3_000), (25, 0)],
+        answer: 0,
+        fate: |up, number, _| if up && (3..5).contains(&number) { Fate::Lost } else { Fate::Arrives },
+        ..QUIET
+    },
+    // Pauses and short writes.
+    Probe {
+        writes: &[(0, 60_000), (400, 60_000), (4_000, 60_000), (9_000, 100), (9_001, 100), (9_002, 100), (9_500, 1)],
+        ..QUIET
+    },
+    Probe {
+        writes: &[(0, 2_000), (10, 300), (50, 300), (90, 3_000), (200, 10), (390, 1_448), (700, 4_000), (1_500, 9_000)],
+        answer: 9_000,
+        ..QUIET
+    },
+    // A round trip of 640 ms, with pauses.
+    Probe {
+        writes: &[(0, 60_000), (5_000, 1_448), (5_900, 1_448), (6_500, 1_448), (9_000, 60_000)],
+        fate: |_, _, _| Fate::Late(300),
+        ..QUIET
+    },
+    // Each write ends with a full segment that carries PSH.
+    Probe {
+        writes: &[(0, 1_448), (100, 1_448), (200, 2_896), (201, 1_448), (300, 1_448), (301, 1_448), (302, 1_448)],
+        answer: 0,
+        reads: Some(1_448),
+        ..QUIET
+    },
+    // A slow reader, without and with losses.
+    Probe { reads: Some(6_000), ..QUIET },
+    Probe {
+        reads: Some(9_000),
+        fate: |up, number, _| if up && scattered(number) < 3 { Fate::Lost } else { Fate::Arrives },
+        ..QUIET
+    },
+    // A long transfer, whose buffers and windows grow.
+    Probe { writes: &[(0, 3_000_000)], ..QUIET },
+    Probe {
+        writes: &[(0, 3_000_000)],
+        fate: |up, number, _| if up && number % 500 == 400 { Fate::Lost } else { Fate::Arrives },
+        ..QUIET
+    },
+];
+
+/// Time, direction, header, payload in bytes, and ECN field of each segment.
+type Trace = Vec<(Time, bool, TcpHeader, u32, Ecn)>;
+
+/// Bounds the length of a trace if the connection does not end.
+const LONGEST: usize = 12_000;
+const LIMIT: Time = Time::from_nanos(120_000_000_000);
+
+impl Probe {
+    /// Runs the applications on two connections. The line has 12 Mbit/s and a round trip of 40 ms.
+    fn run(&self, client: &Profile, server: &Profile) -> Trace {
+        let mut ends = [
+            Connection::listen(connection_config(server.clone(), false)),
+            Connection::connect(connection_config(client.clone(), true)),
+        ];
+        let mut trace = Trace::new();
+        let mut on_line: BTreeMap<(Time, u64), (bool, TcpHeader, Payload, Ecn)> = BTreeMap::new();
+        let mut free_at = [Time::ZERO; 2];
+        let mut numbers = [0; 2];
+        let mut to_write = [u64::from(self.answer), 0];
+        let mut writes = self.writes.iter().peekable();
+        let mut next_read = Time::ZERO;
+        let mut now = Time::ZERO;
+        loop {
+            while let Some((_, octets)) = writes.next_if(|(at, _)| Time::ZERO + Duration::from_millis(*at) <= now) {
+                to_write[1] += u64::from(*octets);
+            }
+            for up in [true, false] {
+                let end = &mut ends[usize::from(up)];
+                if matches!(end.state(), State::Listen | State::Closed) {
+                    continue;
+                }
+                let waiting = &mut to_write[usize::from(up)];
+                while *waiting > 0 && end.writable() > 0 {
+                    match end.write(&Payload::virtual_len(end.writable().min(*waiting) as u32)) {
+                        Ok(taken) if taken > 0 => *waiting -= taken,
+                        _ => break,
+                    }
+                }
+                if *waiting == 0 && (!up || writes.peek().is_none()) {
+                    end.shutdown(std::net::Shutdown::Write);
+                }
+            }
+            for up in [true, false] {
+                while let Some(segment) = ends[usize::from(up)].poll_segment(now) {
+                    let (number, free) = (&mut numbers[usize::from(up)], &mut free_at[usize::from(up)]);
+                    let len = segment.payload.len();
+                    trace.push((now, up, segment.header.clone(), len, segment.ecn));
+                    *free = (*free).max(now) + Duration::from_micros(u64::from(len + 52) * 8 / 12);
+                    let (late, ecn) = match (self.fate)(up, *number, now.as_nanos() / 1_000_000) {
+                        Fate::Lost => (None, segment.ecn),
+                        Fate::Arrives => (Some(0), segment.ecn),
+                        Fate::Marked if segment.ecn == Ecn::NotEct => (Some(0), segment.ecn),
+                        Fate::Marked => (Some(0), Ecn::Ce),
+                        Fate::Late(late) => (Some(late), segment.ecn),
+                    };
+                    *number += 1;
+                    if let Some(late) = late {
+                        let arrives = *free + Duration::from_millis(20 + late);
+                        on_line.insert((arrives, trace.len() as u64), (up, segment.header, segment.payload, ecn));
+                    }
+                }
+            }
+            let timers = ends.iter().filter_map(Connection::poll_timeout);
+            let arrival = on_line.first_key_value().map(|((at, _), _)| *at);
+            let write = writes.peek().map(|(at, _)| Time::ZERO + Duration::from_millis(*at));
+            let read = self.reads.filter(|_| ends[0].readable() > 0).map(|_| next_read);
+            let Some(next) = timers.chain(arrival).chain(write).chain(read).min() else { break };
+            now = now.max(next);
+            if now > LIMIT || trace.len() > LONGEST {
+                break;
+            }
+            while let Some(entry) = on_line.first_entry().filter(|entry| entry.key().0 <= now) {
+                let (up, header, payload, ecn) = entry.remove();
+                ends[usize::from(!up)].handle_segment(now, &header, &payload, ecn);
+            }
+            for end in &mut ends {
+                end.handle_timeout(now);
+                while end.poll_event().is_some() {}
+            }
+            let _ = ends[1].read(now, u64::MAX);
+            match self.reads {
+                None => drop(ends[0].read(now, u64::MAX)),
+                Some(octets) if next_read <= now => {
+                    drop(ends[0].read(now, octets));
+                    next_read = now + Duration::from_millis(20);
+                }
+                Some(_) => {}
+            }
+        }
+        trace
+    }
+}
+
+/// True if a probe tells one profile from the other, at both ends or at one end with Linux at the other.
+fn visible(one: &Profile, other: &Profile) -> bool {
+    let linux = Profile { ecn: EcnRule::On, ..Profile::linux_6_1() };
+    PROBES.iter().any(|probe| {
+        probe.run(one, one) != probe.run(other, other)
+            || probe.run(one, &linux) != probe.run(other, &linux)
+            || probe.run(&linux, one) != probe.run(&linux, other)
+    })
+}
+
+#[test]
+fn every_field_of_a_derived_profile_changes_segments_or_has_a_reason() {
+    let mut unseen = BTreeSet::new();
+    for (name, base, _) in DERIVED {
+        let (profile, base) = (named(name), named(base));
+        for field in differing(&profile, &base) {
+            if !visible(&profile, &with_field(&profile, field, &base)) {
+                unseen.insert(format!("{name}.{}", field.0));
+            }
+        }
+    }
+    assert_eq!(unseen, WITHOUT_EFFECT.iter().map(|(field, _)| (*field).to_owned()).collect());
+}
+
+/// Fields that change segments only in a situation that no probe has. Scripts test them.
+const RARE: [&str; 8] = [
+    "metrics_save",
+    "burst_tick",
+    "fin_uses_window",
+    "wide_first_window",
+    "answers_unsent_ack",
+    "ack.max_timeout",
+    "ack.compress_slack",
+    "ack.below_min_rto",
+];
+
+#[test]
+fn every_field_in_which_profiles_differ_changes_segments() {
+    let profiles: Vec<Profile> = PROFILES.iter().map(|name| named(name)).collect();
+    for field in FIELDS.iter().filter(|(name, _)| !RARE.contains(name)) {
+        let pairs = profiles.iter().flat_map(|one| profiles.iter().map(move |other| (one, other)));
+        let mut changed = pairs
+            .map(|(one, other)| (one, with_field(one, *field, other)))
+            .filter(|(one, other)| *one != other)
+            .peekable();
+        assert!(changed.peek().is_none() || changed.any(|(one, other)| visible(one, &other)), "{}", field.0);
+    }
+}
+
+/// Settings that other keys need.
+fn context(key: &str) -> Vec<(&'static str, Value)> {
+    let policy = |name| ("ack_policy", Value::Word(name));
+    let ecn = |word| ("ecn", Value::Word(word));
+    match key {
+        "mark_duplicates" => vec![policy("acc")],
+        "min_acks_per_window" => vec![policy("ace")],
+        "max_delack" => vec![policy("growing")],
+        "acks_per_rtt" => vec![policy("tack")],
+        "marked_retransmit" => vec![policy("acc"), ("mark_duplicates", Value::Integer(1))],
+        "placeholder_margin" => vec![("placeholders", Value::Number(0.02))],
+        "burst_tick" => vec![("max_burst", Value::Integer(2))],
+        "abe" | "ecn_fallback" => vec![ecn("on")],
+        "ecn_option" => vec![ecn("accurate")],
+        "ecn_expects_thinning" => {
+            let delayed = DelayedAck { mode: Switch::On, segments: Some(16), timeout: None };
+            vec![ecn("accurate"), ("ecn_option", Value::Flag(false)), ("delayed_ack", Value::of_part(&delayed))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_key_changes_segments() {
+    let unseen: Vec<&str> = StackConfig::keys()
+        .iter()
+        .filter(|key| {
+            !PROFILES.iter().any(|profile| {
+                let mut stack = StackConfig::new(profile, "reno");
+                for (other, value) in context(key.name) {
+                    stack.set(other, value);
+                }
+                let base = stack.to_profile().expect("the same name");
+                super::settings::two_values(key).into_iter().any(|value| {
+                    stack.set(key.name, value);
+                    let changed = stack.to_profile().expect("the same name");
+                    changed != base && visible(&base, &changed)
+                })
+            })
+        })
+        .map(|key| key.name)
+        .collect();
+    // `metrics_save` acts on the next connection to the host, and `dscp` sets a field of the IP header.
+    assert_eq!(unseen, ["metrics_save", "dscp"]);
+}
