@@ -64,6 +64,25 @@ ACC = {"stack.ack_policy": "acc", "stack.mark_duplicates": 3}
         ({"link.up.queue": {"kind": "red", "marks": "all"}}, ["`marks` has no effect in this `red`: set ecn"]),
         ({"link.up.queue": {"kind": "red", "marks": "all", "ecn": True}}, []),
         ({"link.up.access": {"kind": "grants", "retransmissions": 9}}, ["`retransmissions` has no effect in this"]),
+        (
+            {
+                "link.up.access": {
+                    "kind": "grants",
+                    "proactive": True,
+                    "request_interval": "5 ms",
+                    "grant_delay": "9 ms",
+                }
+            },
+            ["`request_interval` has no effect in this `grants`: set", "`grant_delay` has no effect in this `grants`"],
+        ),
+        ({"flow.1.receiver_stack.cc": "cubic", "flow.1.cc": "reno"}, ["`receiver_stack.cc` has no effect in flow1"]),
+        (
+            {"flow.1.receiver_stack": {"cc": "cubic"}, "flow.1.count": 3, "flow.1.cc": "reno"},
+            ["has no effect in flow1.1"],
+        ),
+        ({"flow.1.receiver_stack.cc": "dctcp"}, []),
+        ({"flow.1.receiver_stack.cc": "cubic", "flow.1.cc": "reno", "flow.1.app": "http"}, []),
+        ({"flow.1.sender_stack.cc": "bbr"}, []),
         ({"link.up.jitter": {"reorder": True}}, ["`reorder` has no effect in this `jitter`: set a spread"]),
         ({"link.up.header_compression.octets": 9}, ["`octets` has no effect in this `header_compression`"]),
         ({"link.preset": "adsl2plus-16-1", "link.up.header_compression": {"scheme": "fixed", "octets": 9}}, []),

@@ -88,7 +88,7 @@ pub const PRESETS: &[Preset] = &[
             [up]
             rate = "35 Mbit/s"
             queue = { kind = "dualpi2" }
-            access = { kind = "grants", proactive = true, request_interval = "1 ms", grant_delay = "1 ms", slot = "1 ms" }
+            access = { kind = "grants", proactive = true, slot = "1 ms" }
         "#,
     },
     Preset {

@@ -6,6 +6,7 @@ The functions return one sentence to print for each such setting. No setting is 
 from __future__ import annotations
 
 import contextlib
+import tomllib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -37,6 +38,7 @@ def doubts(scenario: Scenario) -> list[str]:
         + _half_compaction(scenario)
         + _idle_part_settings(scenario)
         + _idle_stack_settings(scenario)
+        + _idle_receiver_controls(scenario)
     )
 
 
@@ -73,6 +75,8 @@ _CONDITIONS = (
     _Condition("pie", "mark_threshold", 0.1, "ecn", _OFF, "set ecn"),
     _Condition("fq_pie", "mark_threshold", 0.1, "ecn", _OFF, "set ecn"),
     _Condition("tbf", "mtu_bytes", 1514, "peakrate_bps", _OFF, "set a peakrate"),
+    _Condition("grants", "request_interval_s", 0.002, "proactive", (True,), "set proactive = false"),
+    _Condition("grants", "grant_delay_s", 0.004, "proactive", (True,), "set proactive = false"),
     _Condition("grants", "retransmit_delay_s", 0.008, "error", _OFF, "set an error"),
     _Condition("grants", "retransmissions", 3, "error", _OFF, "set an error"),
     _Condition("jitter", "reorder", False, "spread_s", _OFF, "set a spread"),
@@ -181,6 +185,42 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         found.append("`marked_retransmit` has no effect: nothing marks ACKs (mark_duplicates, fast_retransmit)")
     # Many stacks have the same settings, so each sentence is reported once.
     return list(dict.fromkeys(found))
+
+
+_ONE_WAY = ("bulk", "transfer", "on_off")
+"""Applications whose receiver sends no data."""
+_CHANGE_ECN = {"dctcp", "prague"}
+"""Congestion controls that negotiate ECN in another way, so that they have an effect at the receiver too."""
+
+
+def _idle_receiver_controls(scenario: Scenario) -> list[str]:
+    """Warns of a `receiver_stack.cc` in a flow whose receiver sends no data."""
+    named = _named_receiver_controls(scenario)
+    return [
+        f"`receiver_stack.cc` has no effect in {flow['name']}: its receiver sends no data; set cc of the flow or of "
+        "its sender_stack"
+        for flow in scenario.resolved["flows"]
+        if (flow["name"] in named or flow["name"].removesuffix(".1") in named)
+        and flow["transport"]["kind"] == "tcp"
+        and flow["app"]["kind"] in _ONE_WAY
+        and (controls := {flow[end]["cc"] for end in ("sender_stack", "receiver_stack")})
+        and len(controls) > 1
+        and not controls & {*_CHANGE_ECN, *scenario.controllers}
+    ]
+
+
+def _named_receiver_controls(scenario: Scenario) -> set[str]:
+    """Returns the names of the flows whose table sets `receiver_stack.cc`."""
+    text, _, changes = scenario.source
+    # A text with all defaults sets every key.
+    flows = {} if text == scenario.to_toml() else dict(enumerate(tomllib.loads(text).get("flow", []), start=1))
+    names = {number: flow.get("name", f"flow{number}") for number, flow in flows.items()}
+    found = {names[number] for number, flow in flows.items() if "cc" in flow.get("receiver_stack", {})}
+    for key, value in changes:
+        flow, _, rest = key.removeprefix("flow.").partition(".receiver_stack")
+        if key.startswith("flow.") and (rest == ".cc" or (not rest and "cc" in str(value))):
+            found.add(names.get(int(flow), flow) if flow.isdecimal() else flow)
+    return found
 
 
 def _stacks(scenario: Scenario) -> list[Mapping[str, Any]]:

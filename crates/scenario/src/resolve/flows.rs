@@ -161,6 +161,11 @@ impl<'t> Common<'_, 't> {
     /// Returns the time at which the flow's application stops. Reports an error if the flow would never start.
     fn resolve_times(&self, flow: &Layers<'_>, part: &FlowPart, report: &mut Report<'_>) -> Duration {
         let (start, last) = (part.start, part.last_start());
+        if flow.has("start_spacing") && !flow.has("count") {
+            let (place, path) = (flow.place_of("start_spacing"), format!("{}.start_spacing", flow.path()));
+            let help = "it separates the copies of a flow: set `count`, or use `start`".to_owned();
+            report.problem(place, &path, "`start_spacing` has no effect without `count`", Some(help));
+        }
         // No application runs longer than the scenario.
         let stop = part.stop.unwrap_or(self.duration).min(self.duration);
         if last >= self.duration {

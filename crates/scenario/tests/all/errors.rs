@@ -234,6 +234,7 @@ fn invalid_values_are_rejected() {
             "{ profile = \"bsdi-3\", cc = \"newreno\" }",
             "`newreno` has no effect on bsdi-3, which recovers from losses in another way",
         ),
+        ("flow.1.start_spacing", "1 s", "`start_spacing` has no effect without `count`"),
         ("stack.sack", "yes", "expected true or false, found a string"),
         ("host.clinet.stack.sack", "true", "there is no host `clinet`"),
         ("record.interval", "fast", "`fast` is not a time: it does not start with a number"),
