@@ -1,7 +1,12 @@
+from pathlib import Path
+
 import pytest
 
 import lopsided as lop
 from conftest import ADSL
+from lopsided.data import examples
+
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
 
 def test_a_setting_is_changed_in_a_copy(adsl):
@@ -94,3 +99,7 @@ def test_a_missing_file_and_a_folder_are_rejected(tmp_path):
         lop.Scenario.load(tmp_path / "nothing.toml")
     with pytest.raises(lop.ScenarioError, match="is a folder"):
         lop.Scenario.load(tmp_path)
+
+
+def test_every_scenario_of_the_repository_is_an_example():
+    assert examples.names() == tuple(sorted(path.stem for path in SCENARIOS.glob("*.toml")))

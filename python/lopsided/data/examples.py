@@ -1,6 +1,6 @@
 """The example scenarios of the repository's folder `scenarios/`.
 
-`python/lopsided/examples` is a link to this folder; packages contain copies of the files.
+`python/lopsided/examples` has a link to each of its files; packages contain copies.
 """
 
 from __future__ import annotations
