@@ -239,3 +239,38 @@ impl RttStats {
         self.sum_ns.checked_div(self.count).map(Duration::from_nanos)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counters_of_two_connections_are_added() {
+        let one = Counters {
+            bytes_sent: Bytes::new(2),
+            bytes_retransmitted: Bytes::new(3),
+            bytes_marked: Bytes::new(4),
+            bytes_acked: Bytes::new(5),
+            bytes_received: Bytes::new(6),
+            segments_out: 7,
+            segments_in: 8,
+            data_segments_out: 9,
+            data_segments_in: 10,
+            retransmits: 11,
+            lost_retransmits: 12,
+            timeouts: 13,
+            fast_retransmits: 14,
+            tail_probes: 15,
+            undos: 16,
+            dsacks_received: 17,
+            duplicates_received: 18,
+            out_of_order_received: 19,
+            pure_acks_out: 20,
+            ecn_reductions: 21,
+            local_congestion: 22,
+        };
+        assert_eq!(one + Counters::default(), one);
+        assert_eq!(one + one + one, one + (one + one));
+        assert_eq!((one + one).local_congestion, 2 * one.local_congestion);
+    }
+}

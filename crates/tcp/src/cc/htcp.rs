@@ -312,6 +312,17 @@ mod tests {
         assert_eq!([CaState::Open, CaState::Recovery, CaState::Disorder].map(&mut counted), [30, 1, 1]);
     }
 
+    #[test]
+    fn a_throughput_sample_takes_at_least_a_round_trip() {
+        let measured = |after: u64| {
+            let mut htcp = Htcp::new(&setup());
+            (htcp.alpha, htcp.min_rtt, htcp.since) = (ONE, Some(25), Some(1000));
+            htcp.measure_throughput(1000 + after, 1000, 20);
+            htcp.throughput
+        };
+        assert_eq!([measured(24), measured(25), measured(250)], [0, 2500, 250]);
+    }
+
     /// Linux's comparison is unsigned, so no throughput is measured while the increase per RTT exceeds the window.
     #[test]
     fn no_throughput_is_measured_while_the_increase_exceeds_the_window() {

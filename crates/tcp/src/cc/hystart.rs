@@ -293,6 +293,15 @@ mod tests {
             (1..100).find(|ms| train.watch(Time::ZERO + Duration::from_millis(*ms), rtt, rtt, &path, &window))
         };
         assert_eq!((found(Limits::Linux), found(Limits::Ns3)), (Some(21), Some(41)));
+        // The sender's own burst takes 1 ms at most, and less in a large window.
+        let train = |segments| {
+            let mut window = window;
+            window.set_segments(segments);
+            Limits::Linux.train(rtt, &path, &window)
+        };
+        assert_eq!(train(100), Duration::from_micros(20_500));
+        let burst = Duration::from_nanos(BURST_OCTETS * rtt.as_nanos() / (200_000 * MSS));
+        assert_eq!(train(100_000), (rtt + burst) / 2);
         let rises = |limits: Limits| [10, 100].map(|ms| limits.rise(Duration::from_millis(ms)));
         let ms = Duration::from_millis;
         assert_eq!(rises(Limits::Linux), [ms(4), ms(100) / 8]);

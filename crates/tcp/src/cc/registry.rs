@@ -201,3 +201,16 @@ impl fmt::Display for NameTaken {
 }
 
 impl std::error::Error for NameTaken {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_algorithm_has_its_own_description() {
+        let texts: BTreeSet<&str> = CONTROLLERS.iter().filter_map(|name| text(name)).collect();
+        assert_eq!(texts.len(), CONTROLLERS.len());
+        assert_eq!(text("none"), None);
+    }
+}

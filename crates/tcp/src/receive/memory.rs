@@ -352,6 +352,19 @@ mod tests {
         assert_eq!(arrive(&mut memory), 667);
     }
 
+    /// `__tcp_grow_window`: small segments, whose memory is mostly overhead, grow a window only while it is small.
+    #[test]
+    fn a_small_segment_out_of_order_opens_a_small_window_only() {
+        // Segments of 100 bytes grow a window up to 1/8 of the largest window, and segments of 10 bytes up to 1/64.
+        let step = |len: u32, threshold: u64| {
+            let memory = Memory { threshold, ..Memory::new(&profile(AUTO), 768, WindowShare::Half) };
+            memory.step_out_of_order(len, filling(0, 65_160, 65_160))
+        };
+        assert_eq!([100, 10].map(|len| step(len, 20_000)), [2 * MSS, 2 * MSS]);
+        assert_eq!([100, 10].map(|len| step(len, 65_160)), [2 * MSS, 0]);
+        assert_eq!([100, 10].map(|len| step(len, 900_000)), [0, 0]);
+    }
+
     /// Compares with the windows of a Linux 6.12 receiver at 5 Mbit/s, in units of 2^7 bytes. A segment of 1,448 bytes
     /// occupies 2,280 bytes of memory, so the window is 162/256 of the memory.
     #[test]

@@ -65,3 +65,21 @@ impl Pacing {
         self.next = now + time.saturating_sub(Duration::from_nanos(late.min(time.as_nanos() / 2)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_that_ends_at_a_tick_goes_on_at_the_next() {
+        let ms = |ms| Time::ZERO + Duration::from_millis(ms);
+        for (now, next) in [(ms(20), ms(30)), (ms(21), ms(30)), (ms(29), ms(30))] {
+            let mut pacing = Pacing::default();
+            pacing.count_in_burst(now);
+            assert!(pacing.lets_burst_go_on(now, 2, Duration::from_millis(10), || Duration::ZERO));
+            pacing.count_in_burst(now);
+            assert!(!pacing.lets_burst_go_on(now, 2, Duration::from_millis(10), || Duration::ZERO));
+            assert_eq!(pacing.holds_until(now), Some(next));
+        }
+    }
+}

@@ -42,7 +42,7 @@ impl AckPolicy for Ratio {
     }
 
     fn options(&mut self, _now: Time, sender: &SenderView) -> OtherOptions {
-        let ratio = (sender.cwnd.get() / sender.mss.get() / 8).clamp(1, 255);
+        let ratio = if sender.has_data { (sender.cwnd.get() / sender.mss.get() / 8).clamp(1, 255) } else { 0 };
         let mut options = OtherOptions::new();
         options.push(KIND, &[EXPERIMENT, ratio as u8]);
         options
@@ -75,6 +75,8 @@ fn the_sender_requests_an_ack_ratio_from_the_receiver() {
         let mut acks = Vec::new();
         for Segment { header, payload, .. } in &sent {
             assert!(header.len() + payload.len() <= 1480, "the option reduces the payload");
+            let requests = header.options.other().get(KIND).is_some_and(|option| option[1] > 0);
+            assert_eq!(requests, !payload.is_empty(), "only data segments request an ACK ratio");
             data += u64::from(!payload.is_empty());
             late_data += u64::from(data > 1000);
             server.handle_segment(now, header, payload, Ecn::NotEct);

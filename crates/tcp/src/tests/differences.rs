@@ -132,7 +132,7 @@ fn a_derived_profile_differs_from_its_base_in_the_listed_fields() {
     }
 }
 
-/// What two applications and the network between them do.
+/// The actions of two applications and of the network between them.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     /// Writes of the client: milliseconds and bytes. The client closes after the last write.
@@ -141,7 +141,7 @@ struct Probe {
     answer: u32,
     /// Bytes that the server reads every 20 ms; `None`: it reads all data at once.
     reads: Option<u64>,
-    /// What the network does with the n-th segment. The segments of each direction have their own numbers.
+    /// The fate of the n-th segment. The segments of each direction have their own numbers.
     fate: fn(to_server: bool, number: u64, at_ms: u64) -> Fate,
 }
 

@@ -2,7 +2,7 @@
 //! never exceeds its windows.
 
 use super::pair::connection_config;
-use crate::{Connection, EcnRule, LossDetection, Profile, State};
+use crate::{AckSettings, Connection, EcnRule, LossDetection, Profile, State};
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Duration, Ecn, Payload, Seq, Time};
 use proptest::prelude::*;
@@ -107,7 +107,11 @@ proptest! {
     #[test]
     fn overlapping_segments_give_the_stream(cuts in prop::collection::vec((0usize..12, 1usize..6), 1..30)) {
         let stream: Vec<u8> = (0..18u32).flat_map(|hundred| [hundred as u8; 100]).collect();
-        let (mut connection, snd_origin, rcv_origin) = established(Profile::linux_6_1());
+        // An ACK for each segment, whose first block is not a DSACK.
+        let ack = AckSettings { policy: "immediate", ..AckSettings::delayed(Duration::ZERO) };
+        let (mut connection, snd_origin, rcv_origin) = established(Profile { dsack: false, ack, ..Profile::linux_6_1() });
+        while connection.poll_segment(Time::from_nanos(1_000_000)).is_some() {}
+        let mut arrived = [false; 19];
         let cuts = cuts.into_iter().map(|(from, count)| from..from + count);
         let mut read = Vec::new();
         for cut in cuts.chain((0..18).map(|hundred| hundred..hundred + 1)) {
@@ -122,8 +126,26 @@ proptest! {
                 ..TcpHeader::default()
             };
             connection.handle_segment(Time::from_nanos(2_000_000), &header, &Payload::real(stream[bytes].to_vec()), Ecn::NotEct);
-            let arrived = connection.read(Time::from_nanos(2_000_000), u64::MAX).unwrap_or(Payload::EMPTY);
-            read.extend_from_slice(arrived.bytes().unwrap_or_default());
+            let octets = connection.read(Time::from_nanos(2_000_000), u64::MAX).unwrap_or(Payload::EMPTY);
+            read.extend_from_slice(octets.bytes().unwrap_or_default());
+            // RFC 2018 section 4: the blocks are whole runs of data beyond the acknowledged data, and the first block
+            // contains the segment that caused the ACK.
+            arrived[cut.clone()].fill(true);
+            let next = arrived.iter().position(|came| !came).expect("the last never comes");
+            let ack = connection.poll_segment(Time::from_nanos(2_000_000)).expect("an ACK").header;
+            prop_assert_eq!(ack.ack, Seq::new(rcv_origin.wrapping_add(100 * next as u32)));
+            let blocks: Vec<_> = ack.options.sack_on_wire().iter().map(|block| {
+                let hundreds = |seq: Seq| seq.get().wrapping_sub(rcv_origin) as usize / 100;
+                hundreds(block.start)..hundreds(block.end)
+            }).collect();
+            for (at, block) in blocks.iter().enumerate() {
+                prop_assert!(block.start > next && arrived[block.clone()].iter().all(|came| *came), "{:?}", blocks);
+                prop_assert!(!arrived[block.start - 1] && !arrived[block.end], "{:?}", blocks);
+                prop_assert!(!blocks[..at].contains(block), "{:?}", blocks);
+            }
+            if cut.start > next {
+                prop_assert!(blocks[0].contains(&cut.start), "{:?} after {:?}", blocks, cut);
+            }
         }
         prop_assert_eq!(read, stream);
     }

@@ -493,3 +493,16 @@ fn waits_depend_on_the_seed() {
     assert_eq!(waits(1), waits(1));
     assert_ne!(waits(1), waits(2));
 }
+
+/// Section 5.4.1: an idle period does not change the window.
+#[test]
+fn only_before_the_handshake_ends_does_the_host_set_the_window() {
+    let window = Bytes::new(3 * MSS);
+    let mut early = Bbr3::new(&setup());
+    early.on_idle(Time::ZERO, window);
+    let mut late = bbr3();
+    let before = late.cwnd();
+    late.on_idle(Time::from_nanos(2), window);
+    assert_eq!((early.cwnd(), late.cwnd()), (window, before));
+    assert_ne!(before, window);
+}

@@ -62,3 +62,17 @@ pub fn register_ack_policy(name: &'static str, make: AckPolicyFactory) -> Result
 pub(crate) fn build(settings: &AckSettings) -> Option<Box<dyn AckPolicy>> {
     POLICIES.find(settings.policy).map(|found| (found.make)(settings))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lopsided_core::Duration;
+
+    #[test]
+    fn a_policy_has_the_name_by_which_it_is_found() {
+        for entry in BUILT_IN {
+            let settings = AckSettings { policy: entry().name, ..AckSettings::delayed(Duration::from_millis(40)) };
+            assert_eq!(build(&settings).expect("it is built in").name(), settings.policy);
+        }
+    }
+}

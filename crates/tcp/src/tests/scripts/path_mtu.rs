@@ -1,7 +1,8 @@
 //! Path-MTU discovery (RFC 1191). Linux's behaviour comes from a kernel capture (tests/python/test_path_mtu.py).
 
 use super::script::{PEER, Script, linux};
-use crate::CaState;
+use crate::{CaState, Profile};
+use lopsided_core::Bytes;
 
 /// Returns a script in which ten segments were sent at 100 ms. At 110 ms, a router reports a path MTU that permits
 /// segments of 800 bytes.
@@ -89,6 +90,44 @@ fn a_message_about_data_that_is_not_outstanding_is_ignored() {
     t.too_big(210, 9001, 840);
     assert_eq!(t.info().snd_mss.get(), 1000);
     assert_eq!(t.info().counters.retransmits, 0);
+}
+
+#[test]
+fn data_that_sack_reported_is_neither_cut_nor_sent_again() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 10_000);
+    t.expect_train(100, 1, 10_001);
+    t.inject(150, "ack 1 sack 5001:6001");
+    t.drain();
+    t.too_big(160, 1, 840);
+    assert_eq!(t.info().sacked, 1);
+    // The window of ten segments has space for nine pieces next to the SACKed segment.
+    for start in [1, 1001, 2001, 3001] {
+        t.expect(160, &format!("{start}:{} .", start + 800));
+        t.expect(160, &format!("{}:{} .", start + 800, start + 1000));
+    }
+    t.expect(160, "4001:4801 .");
+    t.drain();
+    t.inject(260, "ack 1 sack 5001:7001");
+    t.drain();
+    assert_eq!(t.info().sacked, 3, "the second thousand in two pieces");
+    t.inject(270, "ack 10001");
+    t.drain();
+}
+
+/// tcp_current_ssthresh: outside of a recovery the threshold is at least 3/4 of the window.
+#[test]
+fn a_smaller_segment_size_keeps_three_quarters_of_the_window_as_threshold() {
+    for (remembered, threshold) in [(4_000, 7 * 800), (9_000, 9 * 800)] {
+        let profile = Profile { remembered_threshold: Some(Bytes::new(remembered)), ..linux() };
+        let mut t = Script::established(profile, PEER);
+        t.write(100, 10_000);
+        t.drain();
+        t.expect_cwnd(10);
+        t.too_big(110, 1, 840);
+        t.drain();
+        assert_eq!(t.info().snd_ssthresh, Some(Bytes::new(threshold)));
+    }
 }
 
 /// The interface has an MTU of 1,052 bytes, but the peer accepts only 1,000 bytes per segment.

@@ -96,3 +96,14 @@ fn a_pause_does_not_change_the_delayed_ack_timeout() {
     t.expect(1000, "ack 18001");
     assert_eq!(t.info().ato.as_millis_f64(), 80.0);
 }
+
+/// tcp_event_data_recv: the time between segments adapts the delay.
+#[test]
+fn the_delay_follows_the_time_between_segments() {
+    let mut t = Script::established(linux(), PEER);
+    for (number, (at, delay)) in [(100, 40), (130, 50), (145, 45), (165, 42)].into_iter().enumerate() {
+        t.inject(at, &format!("{}:{}", 1000 * number + 1, 1000 * number + 1001));
+        t.drain();
+        assert_eq!(t.info().ato.as_nanos() / 1_000_000, delay, "after {at} ms");
+    }
+}

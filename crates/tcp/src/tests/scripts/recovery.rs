@@ -625,3 +625,19 @@ fn the_ack_that_ends_a_recovery_still_counts_as_part_of_it() {
     }
     assert_eq!(windows, [5, 5, 5, 5, 5, 6]);
 }
+
+/// tcp_limit_reno_sacked: without SACK, more duplicate ACKs than outstanding segments indicate reordering.
+#[test]
+fn without_sack_more_duplicates_than_segments_raise_the_threshold() {
+    for (peer, reordering) in [(NO_SACK, 4), (PEER, 3)] {
+        let mut t = Script::established(linux(), peer);
+        t.write(100, 4_000);
+        t.expect_train(100, 1, 4_001);
+        for at in 200..206 {
+            t.inject(at, "ack 1");
+            t.drain();
+        }
+        assert_eq!(t.info().reordering, reordering, "{peer:?}");
+        t.drain();
+    }
+}

@@ -1,14 +1,33 @@
 //! Tests of socket options that an application changes during a connection.
 
 use super::script::{MSS, PEER, Script, instant, linux, receive_buffer};
+use crate::ack_policy::AckPolicy;
 use crate::cc::{Setup, build};
-use crate::{ConnError, ConnEvent, KeepAlive, Profile, State};
+use crate::{AckSettings, ConnError, ConnEvent, KeepAlive, Profile, State};
 use lopsided_core::{BitRate, Bytes, Duration};
 
 fn established(profile: Profile) -> Script {
     let mut t = Script::established(profile, PEER);
     t.expect_event(ConnEvent::Established);
     t
+}
+
+fn policy(name: &'static str) -> Box<dyn AckPolicy> {
+    let settings = AckSettings { policy: name, ..AckSettings::delayed(Duration::from_millis(150)) };
+    crate::receive::ack_policy::build(&settings).expect("it is built in")
+}
+
+#[test]
+fn another_ack_policy_decides_from_now_on() {
+    let mut t = established(linux());
+    t.connection.set_ack_policy(policy("delayed"));
+    t.inject(200, "1:1001");
+    t.expect_nothing_until(300);
+    t.connection.set_ack_policy(policy("immediate"));
+    t.inject(310, "1001:2001");
+    t.expect(310, ". ack 2001");
+    t.inject(320, "2001:3001");
+    t.expect(320, ". ack 3001");
 }
 
 #[test]

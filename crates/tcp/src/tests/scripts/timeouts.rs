@@ -51,6 +51,24 @@ fn a_segment_that_the_interface_rejects_is_retried_every_500_ms() {
     assert_eq!((t.info().backoff, t.info().rto), (0, Duration::from_millis(300)));
 }
 
+/// tcp_enter_cwr: a full queue of the interface reduces the window once for the outstanding data.
+#[test]
+fn a_full_interface_reduces_the_window_once() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 4_000);
+    t.expect_train(100, 1, 4_001);
+    t.interface_full = true;
+    for at in [110, 111] {
+        t.write(at, 3_000);
+        t.expect_ca_state(crate::CaState::Cwr);
+        t.expect_ssthresh(5);
+        assert_eq!(t.info().counters.local_congestion, 1);
+    }
+    t.interface_full = false;
+    t.pump();
+    t.drain();
+}
+
 #[test]
 fn the_backed_off_rto_stays_until_new_data_gives_a_sample() {
     // Karn's algorithm (RFC 6298 section 3).
