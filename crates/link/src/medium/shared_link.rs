@@ -20,8 +20,8 @@ pub struct SharedLink {
     /// The non-empty queues as sorted pairs of station and queue index, so that idle stations need no checks.
     waiting: Vec<(usize, usize)>,
     medium: Box<dyn Medium>,
-    /// The port that leads to each destination.
-    ports: BTreeMap<IpAddr, Port>,
+    /// The port that leads to each destination, sorted by destination.
+    ports: Vec<(Destination, Port)>,
     /// Packets that leave the node at the next poll, each with its port.
     out: VecDeque<(Port, Packet)>,
 }
@@ -101,7 +101,16 @@ impl SharedLink {
             frames: Frames::default(),
         };
         let stations = stations.into_iter().map(station).collect();
+        // `Destination` sorts as `IpAddr` does.
+        let ports = ports.into_iter().map(|(address, port)| (destination(address), port)).collect();
         SharedLink { stations, waiting: Vec::new(), medium, ports, out: VecDeque::new() }
+    }
+
+    /// The port that leads to a packet's destination.
+    fn port_to(&self, packet: &Packet) -> Option<Port> {
+        let wanted = destination(packet.dst());
+        let at = self.ports.binary_search_by_key(&wanted, |(destination, _)| *destination).ok()?;
+        Some(self.ports[at].1)
     }
 
     /// Updates the list of non-empty queues after a change of this queue.
@@ -135,10 +144,12 @@ impl SharedLink {
 
     /// Passes the next packet of a station's queue to the medium. Returns false if the queue returned no packet.
     fn give(&mut self, number: usize, lane: usize, cx: &mut Cx<'_>) -> bool {
-        let (now, station) = (cx.now(), &mut self.stations[number]);
-        let place = &mut station.lanes[lane];
+        let now = cx.now();
         // A discipline may drop all packets that were ready, and then returns no packet.
-        let given = place.queue.dequeue(cx);
+        let given = self.stations[number].lanes[lane].queue.dequeue(cx);
+        let port = given.as_ref().and_then(|given| self.port_to(&given.packet));
+        let station = &mut self.stations[number];
+        let place = &mut station.lanes[lane];
         let backlog = place.queue.backlog();
         let was_one = given.is_some();
         if let Some(given) = given {
@@ -151,7 +162,6 @@ impl SharedLink {
                 sojourn: now - given.enqueued_at,
             });
             place.with_medium += 1;
-            let port = self.ports.get(&given.packet.dst()).copied();
             let next = next_hop(&*self.medium, number, port);
             let frame = station.frames.push(Frame { lane, packet: Some(given.packet), next, port });
             self.medium.request(FrameId { station: number, number: frame }, next, size, now);
@@ -163,17 +173,18 @@ impl SharedLink {
 
     /// Enqueues a packet at a station.
     fn take(&mut self, number: usize, packet: Packet, cx: &mut Cx<'_>) {
-        let station = &mut self.stations[number];
-        let lane = match station.lanes.len() {
+        let lane = match self.stations[number].lanes.len() {
             1 => 0,
             _ => {
-                let next = next_hop(&*self.medium, number, self.ports.get(&packet.dst()).copied());
+                let next = next_hop(&*self.medium, number, self.port_to(&packet));
                 // The packet enters queue 0 if the medium has one queue per station, or if there is no queue for the
                 // receiver.
                 let separate = self.medium.queue_per_receiver();
-                station.lanes.iter().position(|lane| separate && lane.receiver == next).unwrap_or(0)
+                let lanes = &self.stations[number].lanes;
+                lanes.iter().position(|lane| separate && lane.receiver == next).unwrap_or(0)
             }
         };
+        let station = &mut self.stations[number];
         let size = packet.size();
         station.lanes[lane].queue.enqueue(packet, cx);
         let backlog = station.lanes[lane].queue.backlog();
@@ -253,6 +264,16 @@ impl Frames {
 
     fn iter(&self) -> impl Iterator<Item = &Frame> {
         self.ring.iter().flatten()
+    }
+}
+
+/// An address as a number, because numbers are compared faster: true for IPv6, and the bits of the address.
+type Destination = (bool, u128);
+
+fn destination(address: IpAddr) -> Destination {
+    match address {
+        IpAddr::V4(address) => (false, u128::from(u32::from(address))),
+        IpAddr::V6(address) => (true, u128::from(address)),
     }
 }
 

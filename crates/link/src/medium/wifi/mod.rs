@@ -36,7 +36,7 @@ use lopsided_spec::{Fault, Part};
 use outbox::{Limits, Outbox};
 use phy::Rate;
 use station::{Backoff, Counts, Peer, Station};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 impl MediumKind for WifiConfig {
     fn settings(&self) -> &MediumSettings {
@@ -116,7 +116,7 @@ impl Wifi {
         for name in names {
             let own = config.stations.iter().find(|station| station.name == *name).cloned().unwrap_or_default();
             stations.push(Station {
-                peers: BTreeMap::new(),
+                peers: names.iter().map(|_| None).collect(),
                 latest: 0,
                 backoff: Backoff::Over,
                 failures: 0,
@@ -177,7 +177,7 @@ impl Wifi {
 
     /// Returns the time at which a station starts to send if the channel stays free from `since` on.
     fn begins(&self, station: &Station, since: Time) -> Option<Time> {
-        if station.peers.values().all(Peer::is_empty) {
+        if station.is_idle() {
             return None;
         }
         match station.backoff {
@@ -218,8 +218,7 @@ impl Wifi {
                     mpdus: 0,
                     announced: false,
                 });
-                let peer =
-                    self.stations[number].peers.get_mut(&receiver).expect("the station has a frame for the receiver");
+                let peer = self.stations[number].peer_mut(receiver);
                 peer.queues.iter_mut().for_each(Outbox::open);
                 self.told.push_back(MediumEvent::Fill { station: number, receiver });
                 continue;
@@ -230,7 +229,7 @@ impl Wifi {
             let begun = u64::from(self.config.edca && now >= since + aifs);
             // A backoff that expires while the station has no packet is discarded, so the next packet does not wait.
             let left = slots.saturating_sub(idle + begun);
-            let waits = !station.peers.values().all(Peer::is_empty);
+            let waits = !station.is_idle();
             self.stations[number].backoff = if left == 0 && !waits { Backoff::Over } else { Backoff::Slots(left) };
         }
         self.told_at = now;
@@ -243,7 +242,7 @@ impl Wifi {
         let mut longest = Duration::ZERO;
         for place in 0..self.senders.len() {
             let Sender { station, receiver, .. } = self.senders[place];
-            let peer = self.stations[station].peers.get_mut(&receiver).expect("a sender has the receiver as a peer");
+            let peer = self.stations[station].peer_mut(receiver);
             let closed: Vec<(usize, Bytes)> = peer.queues.iter_mut().map(Outbox::close).collect();
             let mpdus = closed.iter().map(|(mpdus, _)| mpdus).sum();
             let octets = closed.iter().map(|(_, octets)| *octets).max().unwrap_or(Bytes::ZERO);
@@ -304,9 +303,9 @@ impl Wifi {
         let error = self.client(sender.station, sender.receiver).own.frame_error.unwrap_or(self.config.frame_error);
         let in_order = self.reorders(sender.receiver);
         let (rng, told) = (&mut self.rng, &mut self.told);
-        let peer = self.stations[sender.station].peers.get_mut(&sender.receiver).expect("the sender has this peer");
+        let peer = self.stations[sender.station].peer_mut(sender.receiver);
         // Errors are independent for each packet. The block acknowledgement reports each MPDU separately.
-        let (mut received, mut released) = (0, Vec::new());
+        let (mut received, mut released) = (0, Vec::with_capacity(sender.mpdus));
         for queue in &mut peer.queues {
             received += queue.arrive(|| !rng.chance(error));
             queue.release(in_order, |frame| released.push(frame));
@@ -347,7 +346,7 @@ impl Wifi {
             };
             let told = &mut self.told;
             let station = &mut self.stations[sender.station];
-            let peer = station.peers.get_mut(&sender.receiver).expect("the sender has this peer");
+            let peer = station.peers[sender.receiver].as_mut().expect("the sender has this peer");
             for queue in &mut peer.queues {
                 let mut lost = 0;
                 queue.settle(success, retries, |frame| {
@@ -372,42 +371,45 @@ impl Wifi {
 
 /// Returns the next receiver that has frames, in round-robin order after the latest receiver.
 fn next_receiver(station: &Station) -> usize {
-    let waiting = |(receiver, peer): (&usize, &Peer)| (!peer.is_empty()).then_some(*receiver);
-    let after = station.peers.range(station.latest + 1..).find_map(waiting);
-    after.or_else(|| station.peers.iter().find_map(waiting)).expect("the station has a frame to send")
+    let waits = |receiver: &usize| station.peers[*receiver].as_ref().is_some_and(|peer| !peer.is_empty());
+    let after = station.latest + 1;
+    let receiver = (after..station.peers.len()).chain(0..after).find(waits);
+    receiver.expect("the station has a frame to send")
 }
 
 impl Medium for Wifi {
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time) {
-        // The limits for a receiver are constant, so compute them once, for the first frame to this receiver.
-        let limits = (!self.stations[frame.station].peers.contains_key(&to)).then(|| self.limits(frame.station, to));
         let queues = self.config.aggregation_queues as usize;
-        // A packet can be sent at once only if the channel has been free for AIFS.
-        let busy = !matches!(self.channel, Channel::Free { since } if now >= since + self.aifs());
-        // On a free channel, no event counts down the backoff slots. Check here whether all slots have passed.
-        let slots_over = match (self.channel, self.stations[frame.station].backoff) {
-            (Channel::Free { since }, Backoff::Slots(slots)) => since + self.aifs() + self.config.slot * slots <= now,
-            _ => false,
-        };
-        let station = &mut self.stations[frame.station];
-        let was_empty = station.peers.values().all(Peer::is_empty);
-        if let Some(limits) = limits {
+        // The limits for a receiver are constant, so compute them once, for the first frame to this receiver.
+        if self.stations[frame.station].peers[to].is_none() {
+            let limits = self.limits(frame.station, to);
             let queues = (0..queues).map(|_| Outbox::new(limits)).collect();
-            station.peers.insert(to, Peer { queues, next_queue: 0 });
+            self.stations[frame.station].peers[to] = Some(Peer { queues, next_queue: 0 });
         }
-        let peer = station.peers.get_mut(&to).expect("the peer was inserted above");
+        let station = &mut self.stations[frame.station];
+        let was_idle = station.is_idle();
+        let peer = station.peer_mut(to);
         let queue = peer.next_queue;
         // Frames are distributed over the aggregation queues in turn.
         peer.queues[queue].push(frame, size);
-        peer.next_queue = (queue + 1) % queues;
+        peer.next_queue = if queue + 1 == queues { 0 } else { queue + 1 };
         // The station already contends for the channel.
-        if !was_empty {
+        if !was_idle {
             return;
         }
-        if station.backoff == Backoff::Over || slots_over {
-            match busy {
-                true => self.draw_backoff(frame.station),
-                false => station.backoff = Backoff::None { at: now },
+        let aifs = self.aifs();
+        // On a free channel, no event counts down the backoff slots. Check here whether all slots have passed.
+        let slots_over = match (self.channel, self.stations[frame.station].backoff) {
+            (Channel::Free { since }, Backoff::Slots(slots)) => since + aifs + self.config.slot * slots <= now,
+            _ => false,
+        };
+        if self.stations[frame.station].backoff == Backoff::Over || slots_over {
+            // A packet can be sent at once only if the channel has been free for AIFS.
+            match self.channel {
+                Channel::Free { since } if now >= since + aifs => {
+                    self.stations[frame.station].backoff = Backoff::None { at: now };
+                }
+                _ => self.draw_backoff(frame.station),
             }
         }
     }
@@ -417,7 +419,7 @@ impl Medium for Wifi {
         // packet, for which the station contends for the channel.
         let filling = matches!(self.channel, Channel::Filling { .. })
             && self.senders.iter().any(|sender| (sender.station, sender.receiver) == (station, receiver));
-        match self.stations[station].peers.get(&receiver) {
+        match self.stations[station].peers.get(receiver).and_then(Option::as_ref) {
             None => true,
             Some(peer) if filling => peer.queues[peer.next_queue].wants(),
             Some(peer) => peer.is_empty(),

@@ -33,7 +33,10 @@ pub(super) struct Limits {
 struct Mpdu {
     /// Sequence number of the MPDU. Unlike the 12-bit numbers of the standard, this number does not wrap around.
     number: u64,
-    packets: Vec<FrameId>,
+    /// The first packet; `None` once the packets are lost.
+    first: Option<FrameId>,
+    /// The other packets of an A-MSDU.
+    more: Vec<FrameId>,
     /// Size of the MPDU, in bytes.
     size: Bytes,
     tries: u32,
@@ -45,6 +48,12 @@ struct Mpdu {
     settled: bool,
 }
 
+impl Mpdu {
+    fn packets(&self) -> impl Iterator<Item = FrameId> {
+        self.first.into_iter().chain(self.more.iter().copied())
+    }
+}
+
 /// One aggregation queue.
 #[derive(Debug)]
 pub(super) struct Outbox {
@@ -53,6 +62,8 @@ pub(super) struct Outbox {
     waiting: VecDeque<(FrameId, Bytes)>,
     /// The MPDUs that the sender or the receiver still needs, in the order of their sequence numbers.
     under_way: VecDeque<Mpdu>,
+    /// Number of MPDUs under way that are not settled.
+    unsettled: usize,
     next_number: u64,
     /// Numbers of the MPDUs in the current or next aggregate.
     aggregate: Vec<u64>,
@@ -73,6 +84,7 @@ impl Outbox {
             limits,
             waiting: VecDeque::new(),
             under_way: VecDeque::new(),
+            unsettled: 0,
             next_number: 0,
             aggregate: Vec::new(),
             aggregate_size: Bytes::ZERO,
@@ -82,7 +94,7 @@ impl Outbox {
 
     /// True if the sender has nothing to send.
     pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.under_way.iter().all(|mpdu| mpdu.settled)
+        self.waiting.is_empty() && self.unsettled == 0
     }
 
     /// Adds a packet. If an aggregate is being filled, the packet joins the aggregate.
@@ -117,15 +129,8 @@ impl Outbox {
     pub fn wants(&self) -> bool {
         // The smallest IP packet is an IPv4 header of 20 bytes.
         let smallest = self.limits.header + Bytes::new(20);
-        let joins =
-            self.limits.amsdu > Bytes::ZERO && self.aggregate.last().is_some_and(|last| *last >= self.fresh_from());
+        let joins = self.limits.amsdu > Bytes::ZERO && self.under_way.back().is_some_and(|last| last.tries == 0);
         self.open && self.waiting.is_empty() && (joins || self.has_place(smallest))
-    }
-
-    /// Returns the lowest sequence number that has not been sent.
-    fn fresh_from(&self) -> u64 {
-        let sent = self.under_way.iter().rev().find(|mpdu| mpdu.tries > 0);
-        sent.map_or(0, |mpdu| mpdu.number + 1)
     }
 
     /// Returns the bytes that an MPDU adds to the aggregate.
@@ -168,8 +173,12 @@ impl Outbox {
 
     /// Adds a packet to the last MPDU (A-MSDU). Returns false if this MPDU has already been sent or has no room.
     fn join(&mut self, packet: FrameId, size: Bytes) -> bool {
-        let (limits, fresh_from) = (self.limits, self.fresh_from());
-        let Some(last) = self.under_way.back_mut().filter(|last| last.number >= fresh_from) else { return false };
+        let limits = self.limits;
+        if limits.amsdu == Bytes::ZERO {
+            return false;
+        }
+        // Only the latest MPDUs have never been sent.
+        let Some(last) = self.under_way.back_mut().filter(|last| last.tries == 0) else { return false };
         let subframe = Bytes::new(padded(SUBFRAME + LLC + size.get()));
         let (joined, before) = (last.size + subframe, last.size);
         // The limit of an A-MSDU applies to its subframes, without the header of the MPDU.
@@ -182,7 +191,7 @@ impl Outbox {
             return false;
         }
         last.size = joined;
-        last.packets.push(packet);
+        last.more.push(packet);
         self.aggregate_size += Bytes::new(grown);
         true
     }
@@ -200,9 +209,11 @@ impl Outbox {
         }
         let number = self.next_number;
         self.next_number += 1;
+        self.unsettled += 1;
         self.under_way.push_back(Mpdu {
             number,
-            packets: vec![packet],
+            first: Some(packet),
+            more: Vec::new(),
             size: mpdu,
             tries: 0,
             received: false,
@@ -225,8 +236,13 @@ impl Outbox {
 
     /// Returns the MPDU with this number, which must be in flight.
     fn mpdu(&mut self, number: u64) -> &mut Mpdu {
-        let place = self.under_way.partition_point(|mpdu| mpdu.number < number);
-        self.under_way.get_mut(place).filter(|mpdu| mpdu.number == number).expect("the MPDU is in flight")
+        // Without dropped MPDUs, the numbers have no gaps.
+        let first = self.under_way.front().map_or(number, |mpdu| mpdu.number);
+        let mut place = (number - first) as usize;
+        if self.under_way.get(place).is_none_or(|mpdu| mpdu.number != number) {
+            place = self.under_way.partition_point(|mpdu| mpdu.number < number);
+        }
+        self.under_way.get_mut(place).filter(|mpdu| mpdu.number == number).expect("an aggregate's MPDU is under way")
     }
 
     /// Handles the arrival of the aggregate. `survives` is called once per packet. Returns the number of received
@@ -237,7 +253,7 @@ impl Outbox {
             let number = self.aggregate[place];
             let mpdu = self.mpdu(number);
             // Call `survives` for every packet, so that errors do not depend on how packets are grouped into MPDUs.
-            let whole = mpdu.packets.iter().fold(true, |whole, _| survives() && whole);
+            let whole = mpdu.packets().fold(true, |whole, _| survives() && whole);
             mpdu.received |= whole;
             received += usize::from(whole);
         }
@@ -249,7 +265,7 @@ impl Outbox {
         for mpdu in &mut self.under_way {
             if mpdu.received && !mpdu.released {
                 mpdu.released = true;
-                mpdu.packets.iter().for_each(|packet| delivered(*packet));
+                mpdu.packets().for_each(&mut delivered);
             }
             // The reordering buffer releases nothing beyond a gap.
             if in_order && !mpdu.received {
@@ -265,15 +281,16 @@ impl Outbox {
             let number = self.aggregate[place];
             let mpdu = self.mpdu(number);
             // If the acknowledgement was lost, the sender retransmits the whole aggregate.
-            mpdu.settled |= mpdu.received && acknowledged;
-            if mpdu.settled || retries.is_some_and(|retries| mpdu.tries <= retries) {
+            let arrived = mpdu.received && acknowledged;
+            if !arrived && retries.is_some_and(|retries| mpdu.tries <= retries) {
                 continue;
             }
-            // The sender drops the MPDU, although the receiver may have received it.
+            // Without an acknowledgement, the sender drops the MPDU, although the receiver may have received it.
             mpdu.settled = true;
             if !mpdu.received {
-                mpdu.packets.drain(..).for_each(&mut lost);
+                mpdu.first.take().into_iter().chain(mpdu.more.drain(..)).for_each(&mut lost);
             }
+            self.unsettled -= 1;
         }
         self.aggregate.clear();
         self.aggregate_size = Bytes::ZERO;
@@ -284,8 +301,8 @@ impl Outbox {
     /// Removes the MPDUs that neither the sender nor the receiver needs any longer.
     pub fn forget(&mut self, mut done: impl FnMut(FrameId)) {
         while self.under_way.front().is_some_and(|mpdu| mpdu.settled && mpdu.released) {
-            let mpdu = self.under_way.pop_front().expect("the loop checks that there is an MPDU");
-            mpdu.packets.iter().for_each(|packet| done(*packet));
+            let mpdu = self.under_way.pop_front().expect("there is a first");
+            mpdu.packets().for_each(&mut done);
         }
     }
 }
@@ -361,7 +378,7 @@ mod tests {
         let limits = Limits { amsdu: Bytes::new(7935), frames: 1, ..LIMITS };
         let (mut outbox, mut next, mut place) = (Outbox::new(limits), 0, 0);
         fill(&mut outbox, &mut next);
-        assert_eq!((outbox.under_way.len(), outbox.under_way[0].packets.len()), (1, 5));
+        assert_eq!((outbox.under_way.len(), outbox.under_way[0].packets().count()), (1, 5));
         assert_eq!(outbox.under_way[0].size, Bytes::new(30 + 5 * 1524));
         let received = outbox.arrive(|| {
             place += 1;

@@ -4,13 +4,12 @@ use super::config::WifiStation;
 use super::outbox::Outbox;
 use super::phy::Rate;
 use lopsided_core::{Duration, Time};
-use std::collections::BTreeMap;
 
 /// One station.
 #[derive(Debug)]
 pub(super) struct Station {
-    /// The receivers of the station's frames, by number.
-    pub peers: BTreeMap<usize, Peer>,
+    /// The receivers of the station's frames, by number; `None` for a station that never received a frame from it.
+    pub peers: Vec<Option<Peer>>,
     /// The receiver of the latest transmission.
     pub latest: usize,
     pub backoff: Backoff,
@@ -52,6 +51,18 @@ pub(super) enum Backoff {
     /// No backoff. When the packet arrived, the channel was free and the previous backoff had expired, so the packet is
     /// sent at `at`.
     None { at: Time },
+}
+
+impl Station {
+    /// True if the station has no frame to send.
+    pub fn is_idle(&self) -> bool {
+        self.peers.iter().flatten().all(Peer::is_empty)
+    }
+
+    /// The queues for a receiver of frames that were sent or requested.
+    pub fn peer_mut(&mut self, receiver: usize) -> &mut Peer {
+        self.peers[receiver].as_mut().expect("it has queues for its receivers")
+    }
 }
 
 impl Peer {
