@@ -97,8 +97,8 @@ def test_reasons_state_what_was_measured():
 @pytest.mark.slow
 def test_results_of_chapter_3_are_complete_and_its_reasons_are_measured():
     paper = load("havey2015")
-    m = run_experiments(paper, [chapter3.REPAIR], 1, run_jobs)
-    claims = [each for each in paper.claims if each.needs == (chapter3.REPAIR.key,)]
+    m = run_experiments(paper, [chapter3.REPAIR, chapter3.CURL], 1, run_jobs)
+    claims = [each for each in paper.claims if each.needs[:1] == (chapter3.REPAIR.key,)]
     assert [(each.key, unexplained(each.check(m))) for each in claims if unexplained(each.check(m))] == []
     assert {each.key: each.check(m).holds for each in claims} == {
         each.key: not each.known_not_to_hold for each in claims

@@ -816,6 +816,7 @@ class RepairApp(TypedDict):
     size_bytes: int
     request_size_bytes: int
     stall_timeout_s: float
+    range_connections: int | None
 
 class CustomApp(TypedDict):
     """A custom application, supplied by the program that starts the run."""

@@ -1,5 +1,4 @@
-//! The client that fetches and repairs an object. It has a connection for the object, a connection for repairs, and a
-//! list of missing ranges.
+//! The client of a repaired object: a connection for the object, one or more for repairs, and a list of missing ranges.
 
 use super::config::RepairConfig;
 use crate::http::content::{MAX_HEADER, is_content};
@@ -18,22 +17,27 @@ const ANSWER: &[u8] = b"HTTP/1.1 206 ";
 #[derive(Debug)]
 pub struct RepairClient {
     config: RepairConfig,
-    /// The connection for the object, and the connection for repairs. The connection for repairs is opened when the
-    /// first repair is needed.
-    lines: [Line; 2],
+    /// The connection for the object, and the connections for repairs. If all repairs share a connection, it is opened
+    /// when the first repair is needed. Otherwise, a connection is in the list only while its range is missing.
+    lines: Vec<Line>,
     /// Ranges that are missing and not yet requested, in the order in which they were detected.
     missing: VecDeque<Range<u64>>,
+    /// Time at which connections for single ranges may be opened again.
+    retry: Option<Time>,
     /// Number of bytes received so far.
     whole: u64,
     began: Time,
     ended: bool,
 }
 
-/// One of the two connections. If a connection fails, a new connection replaces it in the same slot.
+/// One connection. If the connection for the object or the shared one for repairs fails, another one replaces it in the
+/// same slot.
 #[derive(Debug, Default)]
 struct Line {
     socket: Option<SocketId>,
     open: bool,
+    /// True if the connection is for a single range.
+    single: bool,
     /// Data that was read but not yet processed.
     inbox: Vec<u8>,
     /// Position of the inbox's first byte in the peer's stream.
@@ -82,8 +86,10 @@ impl RepairClient {
     pub fn new(config: RepairConfig) -> RepairClient {
         RepairClient {
             config,
-            lines: [Line::default(), Line::default()],
+            // The connection for the object, and the shared one for repairs.
+            lines: (0..if config.range_connections.is_none() { 2 } else { 1 }).map(|_| Line::default()).collect(),
             missing: VecDeque::new(),
+            retry: None,
             whole: 0,
             began: Time::ZERO,
             ended: false,
@@ -97,8 +103,12 @@ impl RepairClient {
         self.lines[at] = Line { socket, heard: now, retry, ..Line::default() };
     }
 
-    /// Requests the missing ranges. Opens the connection for repairs if necessary.
+    /// Requests the missing ranges. Opens connections for repairs if necessary.
     fn ask(&mut self, io: &mut dyn Sockets) {
+        if let Some(most) = self.config.range_connections {
+            self.ask_each(most as usize, io);
+            return;
+        }
         if !self.missing.is_empty() && self.lines[1].socket.is_none() && self.lines[1].retry.is_none() {
             self.open(1, io);
         }
@@ -108,6 +118,21 @@ impl RepairClient {
                 line.request(io.now(), self.config.size.get(), Some(range), self.config.request_size.get());
             }
             line.write(io);
+        }
+    }
+
+    /// Opens a connection for each missing range, up to `most` at a time.
+    fn ask_each(&mut self, most: usize, io: &mut dyn Sockets) {
+        while self.retry.is_none() && self.lines.len() <= most {
+            let Some(range) = self.missing.pop_front() else { return };
+            let Some(socket) = io.connect() else {
+                self.missing.push_front(range);
+                self.retry = Some(io.now() + RETRY);
+                return;
+            };
+            let mut line = Line { socket: Some(socket), single: true, heard: io.now(), ..Line::default() };
+            line.request(io.now(), self.config.size.get(), Some(range), self.config.request_size.get());
+            self.lines.push(line);
         }
     }
 
@@ -124,7 +149,7 @@ impl RepairClient {
         line.take(|learned| match learned {
             Learned::Came(octets) => *whole += octets,
             Learned::Missing(range) => missing.push_back(range),
-            Learned::Answered(start, octets) if at == 1 => {
+            Learned::Answered(start, octets) if at > 0 => {
                 io.report(Report::Completed { what: "repair", start, size: Bytes::new(octets) });
             }
             Learned::Answered(..) => {}
@@ -133,7 +158,8 @@ impl RepairClient {
 
     /// Aborts a connection. The ranges that were requested on it and have not arrived become missing.
     fn give_up(&mut self, at: usize, why: Trouble, io: &mut dyn Sockets) {
-        let line = std::mem::take(&mut self.lines[at]);
+        let single = self.lines[at].single;
+        let line = if single { self.lines.swap_remove(at) } else { std::mem::take(&mut self.lines[at]) };
         if let Some(socket) = line.socket {
             io.abort(socket);
         }
@@ -147,8 +173,16 @@ impl RepairClient {
         }
         // Wait for `RETRY` only after a wrong response. After a stall or a missing header, `ask` opens the connection
         // for repairs immediately.
-        if at == 1 && why == Nonsense {
-            self.lines[1].retry = Some(io.now() + RETRY);
+        if at > 0 && why == Nonsense {
+            *(if single { &mut self.retry } else { &mut self.lines[at].retry }) = Some(io.now() + RETRY);
+        }
+    }
+
+    /// Closes a connection for a single range whose response is complete.
+    fn close_answered(&mut self, at: usize, io: &mut dyn Sockets) {
+        if self.lines[at].single && self.lines[at].open && !self.lines[at].waits() {
+            let line = self.lines.swap_remove(at);
+            line.socket.into_iter().for_each(|socket| io.close(socket));
         }
     }
 
@@ -179,8 +213,9 @@ impl Line {
         }
     }
 
+    /// True if a response is outstanding. TCP repeats the handshake of a connection that is not open yet.
     fn waits(&self) -> bool {
-        !self.asked.is_empty() || !self.body.is_empty()
+        self.open && (!self.asked.is_empty() || !self.body.is_empty())
     }
 
     /// Removes bytes from the front of the inbox, and removes the holes before the new position.
@@ -284,7 +319,7 @@ impl Line {
         // If the header of the last response is missing, no later header arrives, and the connection would stall until
         // its timeout. Meanwhile a long response would waste much bandwidth, so abort the connection immediately.
         let is_long = self.asked.front().is_some_and(|(asked, _)| asked.end - asked.start > LONG);
-        if is_long { Err(NoHead) } else { Ok(false) }
+        if is_long || self.single { Err(NoHead) } else { Ok(false) }
     }
 }
 
@@ -313,13 +348,14 @@ impl Application for RepairClient {
                 if at == 0 {
                     let (size, request_size) = (self.config.size.get(), self.config.request_size.get());
                     self.lines[0].request(io.now(), size, None, request_size);
-                    self.lines[0].write(io);
                 }
+                self.lines[at].write(io);
             }
             SocketEvent::Ready => {
                 self.lines[at].write(io);
-                if let Err(why) = self.read(at, io) {
-                    self.give_up(at, why, io);
+                match self.read(at, io) {
+                    Err(why) => self.give_up(at, why, io),
+                    Ok(()) => self.close_answered(at, io),
                 }
                 self.finish(io);
             }
@@ -336,15 +372,22 @@ impl Application for RepairClient {
 
     fn on_timeout(&mut self, io: &mut dyn Sockets) {
         let now = io.now();
-        for at in 0..2 {
+        let mut at = 0;
+        while at < self.lines.len() {
             let line = &self.lines[at];
             if line.waits() && now.saturating_since(line.heard) >= self.config.stall_timeout {
+                let single = line.single;
                 self.give_up(at, NoHead, io);
-            }
-            if self.lines[at].retry.take_if(|retry| *retry <= now).is_some() {
+                // Another connection may have taken the place of one for a single range.
+                if single {
+                    continue;
+                }
+            } else if self.lines[at].retry.take_if(|retry| *retry <= now).is_some() {
                 self.open(at, io);
             }
+            at += 1;
         }
+        self.retry.take_if(|retry| *retry <= now);
         self.ask(io);
     }
 
@@ -353,7 +396,7 @@ impl Application for RepairClient {
             return None;
         }
         let stall = |line: &Line| line.waits().then(|| line.heard + self.config.stall_timeout);
-        self.lines.iter().flat_map(|line| [line.retry, stall(line)]).flatten().min()
+        self.lines.iter().flat_map(|line| [line.retry, stall(line)]).flatten().chain(self.retry).min()
     }
 
     fn on_stop(&mut self, io: &mut dyn Sockets) {

@@ -12,6 +12,9 @@ pub struct RepairConfig {
     pub request_size: Bytes,
     /// A connection on which nothing arrives for this time is replaced.
     pub stall_timeout: Duration,
+    /// Maximum number of connections for repairs. Each carries one request and is then closed. `None`: all requests
+    /// share a connection that stays open.
+    pub range_connections: Option<u32>,
 }
 
 impl Default for RepairConfig {
@@ -21,6 +24,7 @@ impl Default for RepairConfig {
             size: Bytes::new(10_000_000),
             request_size: Bytes::new(100),
             stall_timeout: Duration::from_secs(1),
+            range_connections: None,
         }
     }
 }
@@ -40,6 +44,12 @@ impl Part for RepairConfig {
             |repair| &mut repair.stall_timeout,
             "A connection on which no data arrives for this time is closed and opened again.",
         ),
+        key(
+            "range_connections",
+            |repair: &mut Self| &mut repair.range_connections,
+            "Largest number of connections for missing ranges at a time. Each fetches one range and is closed, as with one `curl` for each range. `shared`: one connection for all ranges, which stays open.",
+        )
+        .none_word("shared"),
     ];
 
     fn check(&self) -> Result<(), Fault> {
@@ -48,6 +58,9 @@ impl Part for RepairConfig {
         }
         if self.stall_timeout.is_zero() {
             return Err(Fault::new("stall_timeout", "this must be longer than 0 s"));
+        }
+        if self.range_connections == Some(0) {
+            return Err(Fault::new("range_connections", "without a connection no range could be fetched"));
         }
         Ok(())
     }

@@ -89,6 +89,32 @@ fn a_scenario_with_wifi_parses_again() {
 
 const FWP: &str = include_str!("../../../../scenarios/fwp.toml");
 
+/// With a connection for each range, as with one `curl` per range, a handshake and a request precede each answer. On a
+/// shared connection, only the first range waits for a handshake. One connection at a time fetches one range at a time.
+#[test]
+fn a_connection_for_each_range_costs_its_handshake() {
+    // The begin and the end of each repair.
+    let repairs = |key: &str| {
+        let text = FWP.replace("20 MB", "300 kB").replace("kind = \"repair\"", &format!("kind = \"repair\"{key}"));
+        let result = run_seed(&text, 1);
+        assert!(result.conservation.holds());
+        let table = &result.transfers;
+        assert_eq!(table.what.iter().filter(|what| **what == "object").count(), 1, "the object is not whole");
+        let rows = (0..table.what.len()).filter(|row| *table.what[*row] == *"repair");
+        rows.map(|row| (table.start_s[row], table.start_s[row] + table.completion_s[row])).collect::<Vec<_>>()
+    };
+    let quickest = |times: &[(f64, f64)]| times.iter().map(|(from, to)| to - from).fold(f64::INFINITY, f64::min);
+    let (shared, one) = (repairs(""), repairs(", range_connections = 1"));
+    assert!(shared.len() > 10 && one.len() > 10, "{} and {}", shared.len(), one.len());
+    // The base RTT is 40 ms.
+    assert!((0.04..0.08).contains(&quickest(&shared)), "{}", quickest(&shared));
+    assert!((0.08..0.12).contains(&quickest(&one)), "{}", quickest(&one));
+    assert!(one.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{one:?}");
+    let many = repairs(", range_connections = 8");
+    assert!((0.08..0.12).contains(&quickest(&many)), "{}", quickest(&many));
+    assert!(many.windows(2).any(|pair| pair[1].0 < pair[0].1), "{many:?}");
+}
+
 /// The object is complete despite losses, and the path carries more bytes than the object.
 #[test]
 fn an_object_is_repaired_over_a_channel_without_retransmissions() {

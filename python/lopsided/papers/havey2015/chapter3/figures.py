@@ -11,7 +11,7 @@ from lopsided.papers.framework.model import Artifact, Comparison, Figure
 from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
 from lopsided.papers.framework.tables import compare, shown
 from lopsided.papers.havey2015.chapter3.setup import BEGUN_S, ERRORS, PARTS, RIVALS, RULES, TIMED, shares
-from lopsided.papers.havey2015.chapter3.shared import overhead, share_curve, speedup
+from lopsided.papers.havey2015.chapter3.shared import curl_overhead, overhead, share_curve, speedup
 from lopsided.views.plot import style
 
 INKS = {"fwp": style.RED, "ampdu": style.DOWN[0]}
@@ -41,6 +41,8 @@ def _overheads(m: Measurements) -> Iterable[Line]:
     requests = m.curve("fwp-repair", "request_overhead_percent", "error")
     yield Line(list(ERRORS), [overhead(m, error) for error in ERRORS], style.RED, label="Internet path")
     yield Line.of(requests, style.DOWN[0], label="wireless hop: requests")
+    curls = [curl_overhead(m, error) for error in ERRORS]
+    yield Line(list(ERRORS), curls, style.DOWN[0], style=":", mark="o", label="wireless hop: one curl for each range")
     yield printed_mark(0.5, 100.0, style.RED)
     yield printed_mark(0.5, 13.0, style.DOWN[0])
 
@@ -118,7 +120,7 @@ OVERHEAD = Plot(
     "One object of 10 MB (havey2015 figure 3.11); diamonds: as printed",
     "frame error rate",
     (Panel("% of the object", _overheads, "in addition to the bytes without loss", 2.4, legend=("best", 1)),),
-    ("fwp-repair",),
+    ("fwp-repair", "fwp-repair-curl"),
     x_limits=(0, 0.52),
     data=lambda m: m.table("fwp-repair"),
 )
@@ -140,7 +142,7 @@ FIGURES = (
     Figure("3.8", "Speedup against the number of competitors", ("fwp-rivals",), SPEEDUP),
     Figure("3.9", "Sharing with Cubic in time", ("fwp-sharing-time",), IN_TIME),
     Figure("3.10", "Sharing with Cubic", ("fwp-sharing", "fwp-sharing-rules"), FAIRNESS),
-    Figure("3.11", "Overhead of the repair", ("fwp-repair",), OVERHEAD),
+    Figure("3.11", "Overhead of the repair", ("fwp-repair", "fwp-repair-curl"), OVERHEAD),
     Figure("3", "FWP and A-MPDU in numbers", ("fwp-loss",), _loss_table, "Table"),
     Figure("T3", "With current standards", ("fwp-today",), shown("fwp-today"), "Table"),
     Figure("P3", "A page and an object", ("fwp-pages",), shown("fwp-pages"), "Table"),

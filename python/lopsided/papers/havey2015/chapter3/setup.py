@@ -59,6 +59,11 @@ FULL_SHARING = Variant(
     },
 )
 
+CURLS = 64
+"""Number of missing ranges that are fetched at a time in the experiment `fwp-repair-curl`."""
+CURL_DURATION = "300 s"
+"""Duration of the experiment `fwp-repair-curl`. The channel also loses handshakes, which TCP repeats after a second."""
+
 OBJECT = 10_000_000
 """Size in bytes of the object that is downloaded and repaired."""
 
@@ -132,14 +137,16 @@ def sharing(run: Run, _case: Case) -> Mapping[str, float]:
 
 def repair(run: Run, _case: Case) -> Mapping[str, float]:
     """Measures the bytes on the path, the repair requests, and the object's completion time."""
-    links = run.links.to_polars().filter((pl.col("link") == "path") & (pl.col("direction") == "down"))
+    path = run.links.to_polars().filter(pl.col("link") == "path")
+    down, up = (float(path.filter(pl.col("direction") == each)["sent_bytes"].sum()) for each in ("down", "up"))
     rows = list(run.transfers.rows())
     whole = [float(row["completion_s"]) for row in rows if row["what"] == "object"]
     requests = sum(row["what"] == "repair" for row in rows)
     app = run.scenario.resolved["flows"][0]["app"]
     asked = requests * app["request_size_bytes"] if app["kind"] == "repair" else 0
     return {
-        "sent_bytes": float(links["sent_bytes"].sum()),
+        "sent_bytes": down,
+        "up_bytes": up,
         "arrived_bytes": float(run.flows["delivered_bytes"][0]),
         "retransmits": float(run.flows["retransmits"][0]),
         "requests": float(requests),
@@ -225,21 +232,31 @@ IN_TIME = Experiment(
     usual=1,
 )
 
+
+def _repaired(error: float, overrides: Overrides) -> Case:
+    settings = {
+        "topology.medium.wifi.frame_error": str(error),
+        "flow.object.receiver_stack": f"{{ placeholders = {error} }}",
+    }
+    return Case("repair.toml", {**settings, **overrides}, {"error": error})
+
+
 REPAIR = Experiment(
     key="fwp-repair",
     summary="one object of 10 MB to a single FWP station, whose missing ranges are fetched again",
+    cases=tuple(_repaired(error, {}) for error in ERRORS),
+    measure=repair,
+)
+
+CURL = Experiment(
+    key="fwp-repair-curl",
+    summary="the same, with one curl for each missing range: a handshake and a request precede its data",
     cases=tuple(
-        Case(
-            "repair.toml",
-            {
-                "topology.medium.wifi.frame_error": str(error),
-                "flow.object.receiver_stack": f"{{ placeholders = {error} }}",
-            },
-            {"error": error},
-        )
+        _repaired(error, {"flow.object.app.range_connections": CURLS, "scenario.duration": CURL_DURATION})
         for error in ERRORS
     ),
     measure=repair,
+    usual=1,
 )
 
 
@@ -298,4 +315,4 @@ PAGES = Experiment(
     only_in_full=True,
 )
 
-EXPERIMENTS = (LOSS, ALONE, RIVALRY, SHARING, RULES_APART, IN_TIME, REPAIR, TODAY, PAGES)
+EXPERIMENTS = (LOSS, ALONE, RIVALRY, SHARING, RULES_APART, IN_TIME, REPAIR, CURL, TODAY, PAGES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lopsided.papers.framework.measurements import Curve, Measurements
-from lopsided.papers.havey2015.chapter3.setup import PARTS
+from lopsided.papers.havey2015.chapter3.setup import OBJECT, PARTS
 
 
 def speedup(m: Measurements, experiment: str, error: float, rivals: int) -> float:
@@ -16,6 +16,12 @@ def overhead(m: Measurements, error: float) -> float:
     """Returns the additional bytes on the Internet path, in percent of a loss-free transfer."""
     sent = [m.value("fwp-repair", "sent_bytes", error=each).median for each in (error, 0.0)]
     return 100 * (sent[0] / sent[1] - 1)
+
+
+def curl_overhead(m: Measurements, error: float) -> float:
+    """Returns the additional bytes that the station sends with one curl for each range, in percent of the object."""
+    sent = [m.value("fwp-repair-curl", "up_bytes", error=each).median for each in (error, 0.0)]
+    return 100 * (sent[0] - sent[1]) / OBJECT
 
 
 def share_curve(m: Measurements, rule: str) -> Curve:
