@@ -109,7 +109,8 @@ fn a_connection_for_each_range_costs_its_handshake() {
     // The base RTT is 40 ms.
     assert!((0.04..0.08).contains(&quickest(&shared)), "{}", quickest(&shared));
     assert!((0.08..0.12).contains(&quickest(&one)), "{}", quickest(&one));
-    assert!(one.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{one:?}");
+    // The sum of two numbers of seconds may differ from a third one in its last digit.
+    assert!(one.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1e-9), "{one:?}");
     let many = repairs(", range_connections = 8");
     assert!((0.08..0.12).contains(&quickest(&many)), "{}", quickest(&many));
     assert!(many.windows(2).any(|pair| pair[1].0 < pair[0].1), "{many:?}");
