@@ -1,4 +1,5 @@
-//! The client of a repaired object: a connection for the object, one or more for repairs, and a list of missing ranges.
+//! The client that fetches and repairs an object. It has a connection for the object, one or more connections for
+//! repairs, and a list of missing ranges.
 
 use super::config::RepairConfig;
 use crate::http::content::{MAX_HEADER, is_content};
@@ -30,8 +31,8 @@ pub struct RepairClient {
     ended: bool,
 }
 
-/// One connection. If the connection for the object or the shared one for repairs fails, another one replaces it in the
-/// same slot.
+/// One connection. If the connection for the object or the shared connection for repairs fails, a new connection
+/// replaces it in the same slot.
 #[derive(Debug, Default)]
 struct Line {
     socket: Option<SocketId>,

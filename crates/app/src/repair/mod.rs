@@ -7,12 +7,13 @@
 //!
 //! Choices made here:
 //!
-//! - The dissertation finds placeholders by searching for their marker, which data can resemble. Here TCP reports them.
+//! - The dissertation finds placeholders by searching for their marker, but data can contain the same bytes. Here TCP
+//!   reports the placeholders.
 //! - The dissertation uses `curl` for the ranges. By default all requests share a connection that stays open. With
 //!   `range_connections`, each range has a connection of its own, as with one `curl` per range: a handshake and a
-//!   request precede the data. The client aborts such a connection if the head of its response is missing.
-//! - If the head of a response is missing, the client searches for the next head and requests everything before it
-//!   again.
+//!   request precede the data. The client aborts such a connection if the header of its response is missing.
+//! - If the header of a response is missing, the client searches for the next header. It requests all ranges before
+//!   that header again.
 //!
 //! Left out: TLS, and the applications that section 3.5 proposes: use of the object before it is complete, and ranges
 //! that are no longer requested after a deadline.
