@@ -17,7 +17,7 @@ def write(document: str, made: str, end: str = "end") -> None:
 
 
 def parts(path: Path, script: str, end: str = "end") -> tuple[str, str, str]:
-    """Returns the text of a document before, between and after the marks of a script."""
+    """Splits a document at a script's marks. Returns the text before, between and after the marks."""
     marks = rf"(.*<!-- made by tools/{script} -->\n)(.*?)(\n<!-- {end} -->.*)"
     found = re.fullmatch(marks, path.read_text(encoding="utf-8"), re.DOTALL)
     if found is None:

@@ -316,7 +316,7 @@ def page(both: Both, recorded: Mapping[str, Sequence[Seen]]) -> str:
         within += all(abs(off[name]) <= bound for name, bound in BOUNDS.items())
     promised = [
         promises.none("Both filters remove the same ACKs.", "captures with a different removed ACK", apart),
-        promises.all_of(len(known), "Whole runs are within the bounds.", "cells", within),
+        promises.all_of(len(known), "Whole runs are within the bounds.", "cells within the bounds", within),
     ]
     text = HEAD.format(promised="\n".join(promises.rows(promised))) + text
     return text + WHOLE.format(seeds=len(SEEDS), within=within, cells=len(known)) + "\n".join(rows) + "\n"

@@ -239,7 +239,10 @@ def page(both: Both) -> str:
         within += all_hold
         rows.append(cells)
     promised = promises.all_of(
-        len(rows), "Every cell is within the bounds, or the range of the authors' runs.", "cells", within
+        len(rows),
+        "Every cell is within the bounds, or within the range of the authors' runs.",
+        "cells within them",
+        within,
     )
     head = HEAD.format(within=within, cells=len(rows), promised="\n".join(promises.rows([promised])))
     return head + "\n".join(table(" | ".join(COLUMNS), rows))

@@ -223,7 +223,7 @@ def page(both: Both) -> str:
 
 
 def promised(apart: int) -> Promise:
-    """Returns the check that chance explains every value beyond its bound."""
+    """Returns the target that chance explains every value beyond its bound."""
     return promises.none(
         "Every cell is within its bounds, or chance explains the error.", "cells that chance does not explain", apart
     )

@@ -241,7 +241,7 @@ def render(found: list[Cell], acks: float) -> str:
 
 
 def promised(main: list[Cell], acks: float) -> list[Promise]:
-    """Returns the checks of the variant "as 7.2": performance, ACKs per segment, timeouts."""
+    """Returns the targets for the variant "as 7.2": performance, ACKs per segment, timeouts."""
     off = [abs(cell.off("performance")) for cell in main]
     timely = [cell for cell in main if cell.is_within_seeds("upload_timeouts")]
     return [
@@ -258,7 +258,9 @@ def promised(main: list[Cell], acks: float) -> list[Promise]:
         ),
         Promise(
             "The number of the upload's timeouts is within the range of FreeBSD's seeds.",
-            claims.at_least(len(main), [claims.number("buffers", len(timely))]).but(notes=_missed(main, timely)),
+            claims.at_least(len(main), [claims.number("buffers within the range", len(timely))]).but(
+                notes=_missed(main, timely)
+            ),
         ),
     ]
 

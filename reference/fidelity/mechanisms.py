@@ -127,14 +127,14 @@ def render(held: Iterable[Held]) -> str:
 
 
 def _cells(one: Held) -> tuple[str, ...]:
-    first = "none" if one.first is None else f"{' '.join(one.first.fields)}, after {one.first.packets:,}"
+    first = "none" if one.first is None else f"{', '.join(one.first.fields)} (after {one.first.packets:,} packets)"
     same = "all" if one.same == one.packets else f"{one.same:,}"
     name = one.mechanism.name + ("" if one.acted else " (no effect)")
     return name, f"{one.packets:,}", same, first, listed(one.mechanism.scripts)
 
 
 def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
-    """Returns two checks: each scenario triggers its mechanism, and all packets are equal on Linux and in the
+    """Returns two targets: each scenario triggers its mechanism, and all packets are equal on Linux and in the
     simulator."""
     return [
         promises.all_of(scenarios, "The mechanism takes effect in every scenario.", "scenarios with an effect", acted),

@@ -1,7 +1,7 @@
-"""Counts the equal packets of Linux and the simulator before the first difference.
+"""Counts the packets that are identical on Linux and in the simulator before the first difference.
 
-One run per cell is aligned (`lopsided.studies.packets`). The result is stored with the digests of both runs. If the
-simulated run has another digest, the result is computed again.
+One run per cell is aligned (`lopsided.studies.packets`). The result is stored with the digests of both runs. It is
+computed again if the digest of the simulated run changes.
 """
 
 from __future__ import annotations
@@ -213,15 +213,15 @@ def render(records: Records) -> str:
 
 
 def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Promise]:
-    """Returns the checks of the median number of equal packets."""
-    kinds = {"first": "before any field differs", "parted": "before a different packet"}
+    """Returns the targets for the median number of equal packets."""
+    kinds = {"first": "before any field differs", "parted": "before the content of a packet differs"}
 
     def medians(group: str, kind: str) -> list[Measured]:
         found = ((control, groups[group, control]) for control in PLAIN)
         return [claims.number(control, median([same(one, kind) for one in here])) for control, here in found if here]
 
     return [
-        Promise(f"Equal packets {words}, {group}.", claims.at_least(bound, found))
+        Promise(f"Median number of equal packets {words}, {group}.", claims.at_least(bound, found))
         for group, bound in SAME.items()
         for kind, words in kinds.items()
         if (found := medians(group, kind))
@@ -258,4 +258,5 @@ def _place(one: Measurement, kind: str) -> str:
     if (kind, "packets") not in one.values:
         return "– | – | –"
     at, fields = one.texts[kind, "at"], one.texts[kind, "fields"]
-    return f"{same(one, kind):,} | {one.values[kind, 'seconds']:.3f} | {fields.replace('_', ' ')} ({at})"
+    names = fields.replace(" ", ", ").replace("_", " ")
+    return f"{same(one, kind):,} | {one.values[kind, 'seconds']:.3f} | {names} ({at})"

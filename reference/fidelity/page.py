@@ -180,7 +180,9 @@ def _beside_ns3(errors: _Errors, ns3: Sequence[Measurement]) -> list[str]:
 
 def _promised(errors: _Errors) -> list[Promise]:
     off = [quantity for _, _, quantity, _ in _off(errors)]
-    counted = [claims.number(f"beyond in {_NAMES[quantity]}", off.count(quantity)) for quantity in TOLERANCES]
+    counted = [
+        claims.number(f"{_NAMES[quantity]} medians beyond the bound", off.count(quantity)) for quantity in TOLERANCES
+    ]
     return [Promise("No median is beyond its bound.", claims.at_most(0, counted))]
 
 

@@ -1,6 +1,7 @@
-"""Checks the statements that a page makes about its own numbers. Each statement has a verdict, like a paper's claims.
+"""Checks a page's accuracy targets against the page's numbers. Each target has a verdict, like a paper's claims.
 
-The functions of `lopsided.papers.framework.claims` compute the verdicts. The page also shows the checks that fail.
+The functions of `lopsided.papers.framework.claims` compute the verdicts. The page also lists the targets that it
+misses.
 """
 
 from __future__ import annotations
@@ -14,48 +15,50 @@ from lopsided.papers.framework import claims, text
 from lopsided.papers.framework.model import Measured, Verdict
 from reference.fidelity.tables import section, table
 
-TITLE = "What this page promises"
-KEPT, BROKEN = "kept", "**not kept**"
+TITLE = "Accuracy targets"
+KEPT, BROKEN = "yes", "**no**"
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A statement about a page's numbers, and its verdict."""
+    """An accuracy target for a page's numbers, and its verdict."""
 
     statement: str
     verdict: Verdict
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The row in the page's table of checks."""
+        """The target's row in the page's table: statement, limit, measured numbers, and whether the target is met."""
         found = "; ".join((*map(_told, self.verdict.measured), *self.verdict.notes))
+        names = ", ".join(one.name for one in self.verdict.measured)
+        limit = self.verdict.criterion.replace(f"{names} ", f"{names}: ", 1)
         sign = " %" if any(one.unit == "percent" for one in self.verdict.measured) else ""
-        return self.statement, self.verdict.criterion + sign, found, KEPT if self.verdict.holds else BROKEN
+        return self.statement, limit + sign, found, KEPT if self.verdict.holds else BROKEN
 
 
 def none(statement: str, what: str, count: int) -> Promise:
-    """Returns a statement, which is kept if a count is 0."""
+    """Returns a target that is met if `count` is 0."""
     return Promise(statement, claims.at_most(0, [claims.number(what, count)]))
 
 
 def all_of(total: int, statement: str, what: str, count: int) -> Promise:
-    """Returns a statement, which is kept if a count equals the total."""
+    """Returns a target that is met if `count` is `total`."""
     return Promise(statement, claims.at_least(total, [claims.number(what, count)]))
 
 
 def _told(one: Measured) -> str:
     """Formats a number for a page: a count with all digits, and any other number with three significant digits."""
     whole = not one.unit and one.value.is_integer()
-    return f"{one.name} {units.count(round(one.value)) if whole else text.value(one)}"
+    return f"{one.name}: {units.count(round(one.value)) if whole else text.value(one)}"
 
 
 def rows(promises: Sequence[Promise]) -> list[str]:
-    """Returns a page's section of checks."""
-    return section(TITLE, table("promise | bound | measured | ", (one.row for one in promises)))
+    """Returns the section with a page's accuracy targets."""
+    return section(TITLE, table("target | limit | measured | met", (one.row for one in promises)))
 
 
 def read(page: Path) -> list[tuple[str, bool]]:
-    """Reads the checks of a page: each statement, and true if the check passed."""
+    """Reads a page's accuracy targets: each statement, and true if the target is met."""
     _, _, below = page.read_text().partition(f"## {TITLE}\n")
     lines = below.strip().partition("\n\n")[0].splitlines()
     told = [line.strip("| ").split(" | ") for line in lines[2:]]

@@ -358,7 +358,7 @@ def render(recorded: dict[str, list[Seen]]) -> str:
 
 
 def promised(apart: int, far: int) -> list[Promise]:
-    """Returns the checks of the page: equal fates, and for disciplines that use random numbers, equal counts."""
+    """Returns the targets of the page: equal fates, and for disciplines that use random numbers, equal counts."""
     return [
         promises.none(
             "With the arrivals of Linux, every packet has the same fate as on Linux.",

@@ -1,4 +1,4 @@
-"""`python -m reference.fidelity.state`: lists failing checks, outdated pages, and outdated recorded runs.
+"""`python -m reference.fidelity.state`: lists missed accuracy targets, outdated pages, and outdated recorded runs.
 
 The output names the command for each page. The exit code is always 0, because writing pages again takes minutes or
 hours. `--renew` repeats a sample of outdated runs, and updates the version of records whose values have not changed
@@ -191,7 +191,7 @@ def renewed(count: int, minutes: float, part: str = "", data: Path = DOCS) -> It
 
 
 def broken(data: Path = DOCS) -> Iterator[tuple[str, str]]:
-    """Yields the failing checks of each page."""
+    """Yields each page's accuracy targets that are not met."""
     for path in pages(data):
         for statement, kept in promises.read(path):
             if not kept:
@@ -216,7 +216,7 @@ def main() -> int:
         command = RECORDED[name].command
         print_line(f"{name}: {count} of {runs} runs were made with an older kernel world: run python -m {command}")
     told = [each for path in pages() for each in promises.read(path)]
-    print_line(f"{sum(kept for _, kept in told)} of {len(told)} promises are kept; not:")
+    print_line(f"{sum(kept for _, kept in told)} of {len(told)} accuracy targets are met; not met:")
     for page, statement in broken():
         print_line(f"  {page}: {statement}")
     return 0

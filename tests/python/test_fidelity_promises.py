@@ -1,4 +1,4 @@
-"""Tests the checks on the pages of docs/fidelity, and the search for outdated pages."""
+"""Tests the accuracy targets on the pages of docs/fidelity, and the search for outdated pages."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def probe():
 def test_a_promise_is_written_with_its_bound_and_result(tmp_path: Path):
     told = [Promise("Few.", at_most(3, [number("errors", value)])) for value in (2, 4)]
     page = tmp_path / "page.md"
-    page.write_text("\n".join(["# A page", "", *promises.rows(told), "## More", "", "| no | promise |", ""]))
-    assert "| Few. | errors at most 3 | errors 2 | kept |" in page.read_text()
-    assert "| Few. | errors at most 3 | errors 4 | **not kept** |" in page.read_text()
+    page.write_text("\n".join(["# A page", "", *promises.rows(told), "## More", "", "| no | target |", ""]))
+    assert "| Few. | errors: at most 3 | errors: 2 | yes |" in page.read_text()
+    assert "| Few. | errors: at most 3 | errors: 4 | **no** |" in page.read_text()
     assert promises.read(page) == [("Few.", True), ("Few.", False)]
     assert list(state.broken(tmp_path)) == [("page.md", "Few.")]
 
@@ -68,4 +68,4 @@ def test_a_buffer_far_from_freebsds_breaks_the_promise():
     assert [one.verdict.holds for one in freebsd.promised(cells[:1], 0.69)] == [True, True, True]
     performance, acks, timeouts = freebsd.promised(cells, 0.75)
     assert not (performance.verdict.holds or acks.verdict.holds or timeouts.verdict.holds)
-    assert timeouts.row[2] == "buffers 1; not with 10 packets"
+    assert timeouts.row[2] == "buffers within the range: 1; not with 10 packets"

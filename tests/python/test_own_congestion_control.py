@@ -183,7 +183,8 @@ def test_losses_are_reported_one_by_one(adsl):
 
 
 def failing(method, body):
-    """Returns a Reno whose method fails after 10 s."""
+    """Returns a Reno controller whose method named `method` runs `body` instead after 10 s, for example to raise an
+    exception."""
 
     def instead(self, *arguments):
         return body(self) if self.now_s > 10 else getattr(super(Failing, self), method)(*arguments)

@@ -41,7 +41,7 @@ const WALL_LOSSES: f64 = 0.3;
 const TOP: f64 = 0.9;
 /// Bounds of the 98 % quantile of all delays, as multiples of the wall.
 const WALL: (f64, f64) = (0.9, 1.05);
-/// Third sign of a drop-tail queue: its buffer counts packets. At least this share of the losses occurs at the same
+/// Third sign of a drop-tail queue: its limit is a number of packets. At least this share of the losses occurs at the same
 /// number of packets in the queue.
 const PACKETS_ALIKE: f64 = 0.5;
 /// This number of packets is at least this fraction of the largest number of packets at a loss.
@@ -274,7 +274,8 @@ fn has_wall(data: &Direction, most_ms: f64) -> bool {
     share >= WALL_LOSSES && at_top && (WALL.0 * wall..=WALL.1 * wall).contains(&most_ms)
 }
 
-/// Returns the size of a buffer that counts packets, without the lost packet. See `PACKETS_ALIKE`.
+/// Returns the most frequent number of queued packets at a loss, if the losses show a buffer with a limit in packets.
+/// The number does not include the lost packet. See `PACKETS_ALIKE`.
 fn full_packets(data: &Direction) -> Option<f64> {
     let (packets, share) = data.packets_at_loss.mode()?;
     let (high, most) = (data.wait_at_loss_ms.quantile(0.9), data.data_wait_ms.quantile(0.98));

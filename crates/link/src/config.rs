@@ -153,7 +153,7 @@ impl Default for LinkConfig {
     }
 }
 
-/// The keys of a direction, in the order in which a packet passes the parts.
+/// The keys of one link direction, in the order in which a packet traverses the parts that they configure.
 impl Part for LinkConfig {
     const NAME: &'static str = "direction";
     const TEXT: &'static str = "One direction of a link.";

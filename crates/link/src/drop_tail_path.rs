@@ -377,7 +377,7 @@ impl DropTailPath {
         }
     }
 
-    /// Brings the statistics up to the current time and reports the events. Does nothing if no observer watches queues.
+    /// Updates the statistics to the current time and reports the events. Does nothing if no observer watches queues.
     #[inline]
     pub(crate) fn catch_up(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
         if cx.is_watched(EventMask::QUEUES) {
@@ -385,7 +385,8 @@ impl DropTailPath {
         }
     }
 
-    /// Brings the statistics up to `until`. Every packet that enters by then must have been accepted before.
+    /// Updates the statistics to time `until`. Before this call, every packet that enters at or before `until` must have
+    /// been accepted.
     #[inline(never)]
     pub(crate) fn count_until(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         self.count_transits(until, measured, cx);

@@ -68,7 +68,8 @@ impl Stage for MtuGate {
     }
 }
 
-/// True if the sender of the packet receives a message.
+/// Returns true if the router reports the drop of this packet to the packet's sender, in an ICMP "packet too big"
+/// message.
 fn is_answered(packet: &Packet) -> bool {
     // RFC 1122, section 3.2.2: no ICMP error in response to an ICMP error. This check does not distinguish errors from
     // queries.

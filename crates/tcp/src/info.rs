@@ -19,9 +19,10 @@ pub struct OptionsInUse {
 /// Counters of accurate ECN (RFC 9768). All counters start at 0, unlike the counters on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EcnCounts {
-    /// Marked packets that arrived, including packets without data (`tcpi_received_ce`).
+    /// Number of CE-marked packets that arrived, including packets without data (`tcpi_received_ce`).
     pub received_ce: u64,
-    /// Marked packets of this end that the peer has counted, including packets without data (`tcpi_delivered_ce`).
+    /// Number of packets sent by this end that the peer reported as CE-marked, including packets without data
+    /// (`tcpi_delivered_ce`).
     pub delivered_ce: u64,
     /// Bytes of data that the peer received with ECT(0), modulo 2^32 (`tcpi_delivered_e0_bytes`).
     pub delivered_ect0_bytes: u32,

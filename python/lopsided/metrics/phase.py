@@ -110,15 +110,15 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """Counts of the reductions of two windows, and of those that occur at the same time."""
+    """The number of reductions of a window, and the fraction that coincides with reductions of a second window."""
 
     falls: int
-    """Number of falls of the first window."""
+    """Number of reductions of the first window."""
     share: float
-    """Fraction of the first window's falls that are near a fall of the second window; NaN if the first window never
-    falls."""
+    """Fraction of the first window's reductions that are near a reduction of the second window; NaN if the first window
+    is never reduced."""
     chance: float
-    """Fraction of the compared period that is near a fall of the second window: the expected `share` of unrelated
+    """Fraction of the compared period that is near a reduction of the second window: the expected `share` of unrelated
     windows."""
 
     @property
@@ -138,17 +138,17 @@ def fall_coincidence(
     within_s: float = 1.0,
     fall: float = 0.2,
 ) -> Coincidence:
-    """Compares the falls of two windows between two times. A fall is a decrease by more than the fraction `fall` from
-    one row to the next.
+    """Compares the reductions of two windows between two times. A reduction is a decrease by more than the fraction
+    `fall` from one row to the next.
 
-    If the second window falls every few seconds, `chance` is near 1 and the measure is meaningless.
+    If the second window is reduced every few seconds, `chance` is near 1 and the measure is meaningless.
     """
     window(t0_s, t1_s)
     positive("tolerance", within_s)
     first, second = _falls(time_a_s, cwnd_a, t0_s, t1_s, fall), _falls(time_b_s, cwnd_b, t0_s, t1_s, fall)
     if second.size == 0:
         return Coincidence(int(first.size), 0.0 if first.size else float("nan"), 0.0)
-    # Union of the intervals around the second window's falls, within the compared period.
+    # Union of the intervals around the second window's reductions, within the compared period.
     left, right = np.maximum(second - within_s, t0_s), np.minimum(second + within_s, t1_s)
     begins = np.maximum(left[1:], right[:-1])
     covered = float((right[0] - left[0]) + np.maximum(right[1:] - begins, 0.0).sum())
@@ -160,7 +160,7 @@ def fall_coincidence(
 
 
 def _falls(time_s: ArrayLike, cwnd: ArrayLike, t0_s: float, t1_s: float, fall: float) -> Array:
-    """Returns the times of the rows at which a window has fallen."""
+    """Returns the times of the rows at which a window is reduced."""
     time, value = series(time_s, cwnd)
     fell = np.diff(value) < -fall * value[:-1]
     inside = (time[1:] >= t0_s) & (time[1:] <= t1_s)

@@ -80,19 +80,21 @@ BEYOND_CHANCE = 0.05
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:
-    """Returns two checks: every value is within its tolerance, and the errors are not larger than expected by
+    """Returns two targets: every value is within its tolerance, and the errors are not larger than expected by
     chance."""
     off = sum(value.off for value in judged.values())
     beyond = percentile([value.beyond_chance() for value in judged.values()], 0.95)
     return [
         promises.none(
-            f"No value differs by more than {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors.",
-            f"values off, of {len(judged)}",
+            f"No value differs from Linux by more than {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors.",
+            f"values outside the tolerance (of {len(judged)})",
             off,
         ),
         Promise(
             "The errors are no larger than chance would produce.",
-            claims.at_most(100 * BEYOND_CHANCE, [claims.percent("beyond chance, 95th percentile", beyond)]),
+            claims.at_most(
+                100 * BEYOND_CHANCE, [claims.percent("95th percentile of the errors beyond chance", beyond)]
+            ),
         ),
     ]
 

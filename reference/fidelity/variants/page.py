@@ -95,13 +95,17 @@ def _head(measured: list[Measurement]) -> list[str]:
 
 
 def promised(cells: Sequence[_Off]) -> list[Promise]:
-    """Returns the checks of the errors' median and 95th percentile."""
+    """Returns the targets for the median and 95th percentile of the errors."""
     found: list[Promise] = []
     for quantity, bound in MEDIAN_BOUNDS.items():
         errors = _known(cells, quantity)
         for words, share, most in (("Median", 0.5, bound), ("95th percentile", 0.95, TAIL_BOUND)):
             value = claims.percent("error", float(np.quantile(errors, share)) if errors else math.nan)
-            found.append(Promise(f"{words} of {_NAMES[quantity]} over the cells.", claims.at_most(100 * most, [value])))
+            found.append(
+                Promise(
+                    f"{words} of the {_NAMES[quantity]} errors over the cells.", claims.at_most(100 * most, [value])
+                )
+            )
     return found
 
 

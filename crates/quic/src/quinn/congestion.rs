@@ -56,7 +56,7 @@ enum Inner {
     Ours(Box<Ours>),
 }
 
-/// Wraps a control, and records its inputs and its window.
+/// Wraps a congestion controller, and records its inputs and its window.
 struct Watching {
     clock: Clock,
     inner: Inner,
@@ -65,7 +65,7 @@ struct Watching {
     factory: Arc<WatchingFactory>,
 }
 
-/// Builds the controls of an endpoint's connections.
+/// Builds the congestion controllers of an endpoint's connections.
 pub(super) struct WatchingFactory {
     clock: Clock,
     source: Source,
@@ -75,7 +75,7 @@ pub(super) struct WatchingFactory {
     listened: AtomicBool,
 }
 
-/// The control to build: lopsided's or one of quinn's.
+/// The congestion controller to build: one of quinn's controllers or one of lopsided's.
 pub(super) enum Source {
     NewReno,
     Cubic,

@@ -33,8 +33,8 @@ pub(super) struct LinkCounters {
     pub bytes_before: u64,
 }
 
-/// Maximum of the two byte counters. They are needed only for the anti-amplification limit, which ends with the
-/// handshake.
+/// Value at which the two counters of UDP payload bytes stop. Only the anti-amplification limit uses these counters,
+/// and this limit ends with the handshake.
 const HANDSHAKE_OCTETS: u64 = 1 << 20;
 /// A packet is expected to stay unacknowledged if its number is this far below an acknowledged number.
 const OLD: u64 = 1 << 16;

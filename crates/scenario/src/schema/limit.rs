@@ -3,7 +3,8 @@
 use lopsided_spec::ValueType::{DepthOrTime, Integer, Size};
 use lopsided_spec::{KeyInfo, PartInfo};
 
-/// Returns the declaration of the table form of a limit. The value of the table is one [`lopsided_spec::Amount`].
+/// Returns the declaration of the table that can specify a queue limit. The table is parsed into one
+/// [`lopsided_spec::Amount`].
 pub(crate) fn limit() -> PartInfo {
     PartInfo {
         name: "queue limit",

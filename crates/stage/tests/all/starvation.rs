@@ -16,7 +16,8 @@ const MOST: Duration = Duration::from_millis(100);
 const QUICK: u16 = 1;
 /// A slow connection, with an ACK every 40 ms.
 const SLOW: u16 = 2;
-/// A connection for data. It is separate, because data release the waiting ACKs of their connection.
+/// A connection that carries only data. It is separate from the ACK connections, because a data packet can release ACKs
+/// that the stage delays on the same connection.
 const UPLOAD: u16 = 3;
 
 /// A segment that left the stage: connection, acknowledgement number, payload in bytes, time.

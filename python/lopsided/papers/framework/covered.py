@@ -134,7 +134,7 @@ def _key(row: PublishedValue) -> tuple[object, ...]:
 
 def _compared(artifacts: Iterable[tuple[Figure, Artifact]]) -> dict[tuple[object, ...], tuple[Spread, str, str]]:
     values: dict[tuple[object, ...], tuple[Spread, str, str]] = {}
-    # `setdefault` keeps the first figure that compares a value as its source.
+    # If several figures compare the same published value, `setdefault` keeps the first figure as the value's source.
     for figure, artifact in artifacts:
         for each in artifact.comparisons:
             if math.isfinite(each.measured):

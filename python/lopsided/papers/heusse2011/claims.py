@@ -143,7 +143,7 @@ def alternates(m: Measurements) -> Verdict:
 
 
 def _compared(m: Measurements, unit: str, lines: Iterable[AccessLine], sizes: Sequence[int]) -> Verdict:
-    """Judges whether the measured throughput ratios agree with the expression."""
+    """Judges whether the measured throughput ratios agree with our expression (`model`)."""
     measured: list[Measured] = []
     off: list[float] = []
     settings: list[Measured] = []
@@ -166,13 +166,17 @@ def _compared(m: Measurements, unit: str, lines: Iterable[AccessLine], sizes: Se
 
 @listed
 def bytes_follow_the_expression(m: Measurements) -> Verdict:
-    """The expression is confirmed on three lines with every buffer size."""
+    """With byte buffers, our expression for the throughput ratio is confirmed on three access lines with every buffer
+    size."""
     return _compared(m, "bytes", LINES, BUFFERS)
 
 
 @listed
 def packets_follow_the_expression(m: Measurements) -> Verdict:
-    """The expression is confirmed on three lines, for all buffer sizes at which both predicted windows exist."""
+    """With packet buffers, our expression for the throughput ratio is confirmed on three access lines.
+
+    Buffer sizes are skipped if the expression has no solution for the windows of both flows.
+    """
     return _compared(m, "packets", LINES, BUFFERS)
 
 

@@ -1,4 +1,5 @@
-"""Assigns measured values to the published values that no figure, table or statement compares."""
+"""Assigns measured values to the published values that no figure, table or statement compares with a
+measured value."""
 
 from __future__ import annotations
 

@@ -54,8 +54,10 @@ def goodput_bps(m: Measurements, experiment: str, path: Path, each: Mechanism, a
 
 
 def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
-    """Returns the ratios on every path on which the advice is judged. The upload's ratio is included only if the load
-    contains an upload."""
+    """Returns the goodput ratios of a mechanism on every path on which the RFC's advice is judged.
+
+    The upload's ratio is included only if the load contains an upload.
+    """
     there = {(row["path"], row["load"]) for row in m.table(experiment).to_dicts() if row["mechanism"] == each.key}
     return [
         Ratio(path, load, way, with_ / without)

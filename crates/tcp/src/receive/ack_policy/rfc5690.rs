@@ -279,7 +279,8 @@ mod tests {
         let mut policy = policy();
         acked(&mut policy, 4, 40, Ecn::NotEct);
         assert_eq!(asks(&mut policy), 4);
-        // 40 / (16 - 4), rounded up, is four windows. The window with the lost ACK does not count.
+        // Section 4.5: with cwnd = 40 segments and R = 4, R decreases after cwnd / (R^2 - R) = 40 / (16 - 4) windows
+        // without a lost ACK, rounded up to 4. The window with the lost ACK is not counted.
         for window in 0..5 {
             assert_eq!(asks(&mut policy), 4, "window {window}");
             for _ in 0..10 {

@@ -251,8 +251,10 @@ def download_halves(m: Measurements) -> Verdict:
 
 @listed
 def small_buffer_spares_download(m: Measurements) -> Verdict:
-    """With a buffer of 15 packets, the download keeps at least 85 % of its rate, and the rate varies less than with
-    50 packets."""
+    """With a buffer of 15 packets, the download keeps at least 85 % of its rate.
+
+    The rate varies less than with a buffer of 50 packets.
+    """
     kept = percent("kept at 15 packets", main(m, "down_ratio").at(15))
     small, large = (
         number(f"variation (std/mean) at {packets} packets", main(m, "goodput_variation").at(packets))

@@ -129,9 +129,9 @@ class Network:
             self._route(route)
         addresses = {node.name: node.address for node in job.nodes}
         self.devices = {each.node: self._lead_out(each, addresses[each.node]) for each in job.tuns}
-        """Descriptors of the devices of nodes whose path another process emulates."""
+        """File descriptor of the TUN device of each node whose path another process emulates."""
         self.passages = {each.node: self._let_pass(each) for each in job.passages}
-        """Descriptors of each passage's two devices: towards its host, and towards the path."""
+        """File descriptors of each passage's two TUN devices: one towards the host, one towards the path."""
         for qdisc in job.qdiscs:
             try:
                 self._queue(qdisc)
