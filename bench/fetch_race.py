@@ -286,7 +286,7 @@ def race(world: RealTime | VirtualTime, given: argparse.Namespace, seed: int, fo
 
 
 def tell(what: str, note: str) -> None:
-    """Prints a result, and the delays that the load of this machine caused."""
+    """Prints a result, and a note about the delays that the load of this machine caused."""
     print(f"{clock()}  {what}   {note}", flush=True)
 
 

@@ -108,7 +108,7 @@ def _summary(errors: _Errors) -> list[str]:
     }
     rows = ((name, _spread(known)) for name, known in found.items() if known)
     shown = table("| median | 95th percentile | largest", rows)
-    return section("In short", "The table summarizes the absolute errors in the two-way cells:", shown)
+    return section("Summary", "The table summarizes the absolute errors in the two-way cells:", shown)
 
 
 def _spread(errors: list[float]) -> str:

@@ -46,7 +46,7 @@ def render(values: Mapping[tuple[str, str, str], Value]) -> str:
         "errors between the two groups.",
         "",
         *promises.rows(page.promised(judged)),
-        *section("In short", page.summary_rows(judged)),
+        *section("Summary", page.summary_rows(judged)),
         *page.off_rows(judged),
         *page.count_rows(values, ("retransmits",)),
         *section("Every value", page.value_rows(values.items())),

@@ -216,8 +216,10 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
-    /// Limits the events that observers receive to `kinds`. If this excludes events of links, the links may count
-    /// departures late: make the links count all departures before you enable these events again.
+    /// Limits the events that observers receive to `kinds`.
+    ///
+    /// If `kinds` excludes events of links, the links may count departures late. Before you include these events again,
+    /// make the links count all departures.
     #[doc(hidden)]
     pub fn hear(&mut self, kinds: EventMask) {
         let wanted = self.observers.iter().fold(EventMask::NONE, |all, observer| all | observer.mask());

@@ -50,7 +50,7 @@ enum TransmitPath {
     Queued(Box<QueuedPath>),
 }
 
-/// Counts of the packets that a link has received, by fate.
+/// The number of packets that a link has received, delivered, dropped and lost, and that it still contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets that entered the link, and packets that its queue discipline created.

@@ -35,7 +35,7 @@ pub(crate) enum Feeder {
     Shared(usize),
 }
 
-/// All feeders of a group or shared link, each with the minimum delay in between.
+/// All feeders of a group or shared link, each with its minimum delay to the group or link.
 pub(crate) type Feeders = Vec<(Feeder, Duration)>;
 
 /// A host and the link that leads to it.

@@ -170,8 +170,8 @@ def print_json(value: Any) -> None:
 
 def _json(value: Any, line: str) -> Iterator[str]:
     """Yields the parts of a JSON text. `line` is a line break and the indentation of the value."""
-    # Do not use json.dump, because it would need a copy of the whole value without NaN, and all elements of a list at
-    # the same time.
+    # Do not use json.dump: it would need a copy of the whole value in which NaN is replaced, and it cannot write an
+    # iterator element by element.
     inner = line + "  "
     if isinstance(value, dict):
         named = ((_key(str(key)), each) for key, each in cast("dict[object, Any]", value).items())

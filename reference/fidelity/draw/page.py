@@ -67,7 +67,7 @@ def render(
             f"`python -m reference.fidelity.draw --draw {seed} --show NUMBER`.",
             "",
             *promises.rows(promised(judged)),
-            *section("In short", summary_rows(judged)),
+            *section("Summary", summary_rows(judged)),
             *off_rows(judged),
             *count_rows(values),
             *_alike_rows(alike, seed),

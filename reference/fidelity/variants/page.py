@@ -123,7 +123,7 @@ def _in_short(cells: list[_Off]) -> list[str]:
         f"The table shows absolute errors. {len(cells)} of {size} cells are measured so far; a dash means that no cell"
         " of the row is measured."
     )
-    return section("In short", told, table(heads, rows))
+    return section("Summary", told, table(heads, rows))
 
 
 def _spreads(cells: list[_Off], *, largest: bool = True) -> list[str]:

@@ -298,7 +298,7 @@ impl Common {
     }
 }
 
-/// A connection at the sending end.
+/// The compressor's state of one connection.
 #[derive(Debug)]
 struct Flow {
     /// The headers that the far end may use as its reference, oldest first.

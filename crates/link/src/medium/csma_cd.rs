@@ -121,7 +121,7 @@ enum Cable {
     Begun { station: usize, at: Time },
     /// One station sends a frame, and all other stations sense the frame.
     Frame { station: usize, until: Time },
-    /// The jam of a collision.
+    /// Stations send the jam signal after a collision.
     Jam { until: Time },
     /// No transmission. A frame has just ended, and the station that sent it must be notified.
     Sent { station: usize, at: Time },

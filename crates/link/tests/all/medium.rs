@@ -206,7 +206,8 @@ fn frames_that_start_within_reach_collide_and_are_sent_again() {
     assert!(collisions >= 2.0);
 }
 
-/// Returns settings with 8 Mbit/s in each direction. Intervals have 2 ms and start with 128 µs of request slots.
+/// Returns settings with 8 Mbit/s in each direction. An interval lasts 2 ms and starts with 128 µs of request
+/// slots.
 fn channel() -> DocsisConfig {
     DocsisConfig {
         down: BitRate::from_bps(8_000_000),

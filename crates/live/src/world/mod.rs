@@ -153,7 +153,7 @@ pub fn carry(
     hosts.sort_unstable();
     hosts.dedup();
     let trips = RoundTrips::of(scenario, &hosts);
-    // The kernel's TCP does not report its RTT samples, so the RTTs are measured at the edges.
+    // The kernel's TCP does not report its RTT samples, so measure RTTs where packets enter and leave the simulator.
     options.observers.push(Box::new(trips.clone()));
     let outside = |host: &usize| Outside { host: *host, ..Outside::default() };
     options.outside = hosts.iter().map(outside).collect();

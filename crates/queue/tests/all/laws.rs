@@ -166,7 +166,7 @@ fn dualpi2_follows_rfc_9332() {
 #[derive(Default)]
 struct Reference {
     count: u32,
-    /// 0 before the first count, so that the first episode starts without a wait of one interval.
+    /// 0 until the count changes for the first time, so the first dropping episode starts without a delay of one interval.
     inverse_sqrt: f64,
     dropping: bool,
     drop_next: u64,

@@ -62,7 +62,7 @@ pub(crate) struct Quantity {
     pub example: &'static str,
     /// Name of the base unit, in the plural.
     finest: &'static str,
-    /// Suggests a unit for a number without one.
+    /// Suggests a unit for a number without a unit.
     guess: fn(&str) -> String,
 }
 

@@ -109,7 +109,7 @@ pub struct Path {
     room: u64,
     /// RTT without a queue.
     rtt: Duration,
-    /// Queue length, in segments, from which on arriving segments are marked; `None` disables marks.
+    /// Arriving segments are marked if the queue contains at least this number of segments; `None` disables marks.
     pub mark_from: Option<u64>,
     /// Time at which the line becomes idle.
     free: Time,

@@ -28,7 +28,7 @@ const ACK_SHIFT: u32 = 6;
 /// ACKs count as thinned if they cover more than this number of segments on average (Linux's ACK_COMP_THRESH).
 const THINNED_ACK: u64 = 4;
 
-/// Bytes of data by codepoint: ECT(0), ECT(1), CE. On the wire they are modulo 2^24.
+/// Bytes of data by codepoint: ECT(0), ECT(1), CE. The counters of the option are modulo 2^24.
 type Octets = [u32; 3];
 
 /// Returns the index of a codepoint in [`Octets`]; `None` for not-ECT, whose bytes are not counted.

@@ -191,7 +191,8 @@ RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
 identical."""
 
 SERIES = range(5)
-"""Series of runs. For most cells, the paper has 10 runs. A cell with 50 runs is repeated once per series."""
+"""Numbers of the series of 10 runs. Most cells of the paper have 10 runs, which is one series. A cell with 50 runs has
+five series."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
 """Socket buffers of the measured transfers, in kB."""

@@ -229,7 +229,7 @@ class Measurements:
         return Measurements({experiment: frame}, {}, self._labels, self.published)
 
     def replaced_by(self, other: Measurements) -> Measurements:
-        """Returns these measurements, with the experiments in `other` replaced by those of `other`."""
+        """Returns a copy in which the experiments of `other` replace the experiments with the same keys."""
         runs = {key: run for key, run in self._runs.items() if not other.has(key[0])}
         return Measurements({**self._rows, **other._rows}, runs, self._labels, self.published)
 

@@ -203,7 +203,8 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _queues(run: Run, both: TwoWay) -> dict[str, float]:
-    """Returns the backlogs of both buffers while both flows are active, and R2's largest backlog before that time."""
+    """Returns the backlogs and waiting times of both buffers, while both flows are active and before the second flow
+    starts."""
     buffers = buffers_of(run)
     found: dict[str, float] = {}
     for direction, columns in buffers.items():
@@ -223,7 +224,7 @@ FULL, DRAIN = 0.9, 0.1
 """R2 counts as full if its backlog is at least the first fraction of its largest backlog. R2 has drained if the backlog
 falls by the second fraction."""
 BURST = 5.0
-"""Number of packets in R1 from which R1 counts as filled by a burst."""
+"""R1 counts as filled by a burst if it contains at least this number of packets."""
 
 
 def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:

@@ -95,7 +95,8 @@ class Range:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The ends of the range. Better values may exist beyond them."""
+        """The first and the last value of the range. If one of them is the best value found, better values may exist
+        outside the range."""
         return self.of(self.first), self.of(self.last)
 
     @property

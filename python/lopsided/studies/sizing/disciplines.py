@@ -2,7 +2,7 @@
 
 The settings follow the manual pages. CoDel's target is at least the transmission time of 1.5 full packets. PIE's target
 is at least the transmission time of 2 full packets. The interval is at least the RTT. CAKE derives its settings from
-the rate of its shaper, which is the line's rate. DSCP priorities are those of the disciplines' defaults.
+the rate of its shaper, which is the line's rate. Each discipline uses its default DSCP priorities.
 """
 
 from __future__ import annotations

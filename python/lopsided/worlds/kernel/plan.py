@@ -283,10 +283,10 @@ class _Planner:
         self._delay(near, first, line.up, line.name, "up")
 
     def _guard(self, end: str, inlet: str, mtu: int, name: str) -> str:
-        """Connects the end of a link to its inlet through a node that refuses large packets. Returns the node in front
-        of the inlet.
+        """Connects an end of a link to `inlet`, the first node of one direction. Returns the node in front of `inlet`.
 
-        The ICMP messages of this node do not wait in a queue.
+        If the link has an MTU, a node between them drops larger packets and reports them by ICMP. Its ICMP messages do
+        not wait in a queue.
         """
         if mtu >= LARGEST_PACKET:
             self._join(end, inlet)

@@ -22,8 +22,8 @@ URGENCY = 10
 
 
 def prepare(time: str) -> None:
-    """Sets the attributes that the program inherits: a higher priority in real time, if permitted, and fixed memory
-    addresses."""
+    """Sets the attributes that the program inherits: memory addresses that are not randomized, and if `time` is "real",
+    a real-time priority where the system permits it."""
     if time == "real":
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENCY))
