@@ -163,7 +163,7 @@ class Scenario:
         Parameters
         ----------
         seed
-            The seed; default: that of the scenario.
+            The seed; default: the scenario's seed.
         world
             `sim`, `kernel` or `live`.
         kernel
@@ -212,7 +212,7 @@ class Scenario:
         Parameters
         ----------
         seed
-            The seed; default: that of the scenario.
+            The seed; default: the scenario's seed.
 
         Examples
         --------

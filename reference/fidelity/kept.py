@@ -37,7 +37,7 @@ Progress = Callable[[float], object]
 FOLDER = Path(".fidelity")
 SIDE_BY_SIDE = 2
 MARK, WORLD_MARK = 12, 6
-"""Number of digits of the fingerprint and of the world's version in a folder's name."""
+"""A folder's name contains this number of digits of the fingerprint, and of the kernel world's version."""
 
 
 @dataclass(frozen=True)

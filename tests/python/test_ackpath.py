@@ -67,7 +67,7 @@ def test_receivers_that_acknowledge_rarely_free_the_uplink():
 def test_few_acks_cover_two_segments_on_a_short_path():
     line = lop.Scenario.from_text(LINE_OF_ACKS).with_(**{"stack.ack_policy": "tack", "stack.cc": "bbr"})
     short, long = (next(line.with_(**{"link.rtt": rtt}).run().flows.rows())["goodput_bps"] for rtt in ("2 ms", "20 ms"))
-    # Each ACK has 52 bytes on the uplink, and acknowledges two segments of 1,448 bytes.
+    # Each ACK takes 52 bytes on the uplink, and acknowledges two segments of 1,448 bytes.
     assert short == pytest.approx(100e3 / (52 * 8) * 2 * 1448 * 8, rel=0.03)
     assert long > 9e6
 

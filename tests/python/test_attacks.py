@@ -1,4 +1,4 @@
-"""Tests attacks and damage: truncated responses, false sinks, folders of other programs."""
+"""Tests attacks and damage: truncated responses, servers that only imitate a sink, folders of other programs."""
 
 from __future__ import annotations
 

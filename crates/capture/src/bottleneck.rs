@@ -41,10 +41,10 @@ const WALL_LOSSES: f64 = 0.3;
 const TOP: f64 = 0.9;
 /// Bounds of the 98 % quantile of all delays, as multiples of the wall.
 const WALL: (f64, f64) = (0.9, 1.05);
-/// Third sign of a drop-tail queue: its limit is a number of packets. At least this share of the losses occurs at the same
-/// number of packets in the queue.
+/// Third sign of a drop-tail queue: its limit is a number of packets. At least this share of the losses occurs at the
+/// same number of queued packets.
 const PACKETS_ALIKE: f64 = 0.5;
-/// This number of packets is at least this fraction of the largest number of packets at a loss.
+/// The most frequent number of queued packets at a loss is at least this fraction of the largest number at a loss.
 const PACKETS_TOP: f64 = 0.85;
 /// A queue counts as an AQM only if at least this share of the packets carries data.
 const MIXED: f64 = 0.5;

@@ -252,7 +252,7 @@ impl LinkView<'_> {
         }
     }
 
-    /// Returns the counts of all packets so far, by fate.
+    /// Returns the packet counters since the start of the run.
     pub fn counters(&self) -> LinkCounters {
         let queue = &self.link.measured.queue;
         let dropped = Count { packets: queue.dropped_packets(), bytes: queue.dropped_bytes() };

@@ -61,7 +61,7 @@ impl Choice for Detection {
 
 /// Number of round-trip samples to store.
 const RECENT: usize = 8;
-/// A queue is detected if the latest round trip exceeds the shortest round trip by more than 1/8. This is the divisor.
+/// A queue is detected if the latest round trip exceeds the shortest round trip by more than 1 / `QUEUE_PART`.
 const QUEUE_PART: u64 = 8;
 /// In addition, the latest round trip must exceed the shortest round trip by more than this time.
 const LEAST_QUEUE: Duration = Duration::from_millis(2);

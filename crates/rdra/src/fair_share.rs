@@ -12,7 +12,7 @@ use lopsided_tcp::cc::{self, Acked, Controller, PathState, RateSample, Setup, Si
 const INITIAL_SEGMENTS: u64 = 10;
 /// Segment size that is assumed until a connection reports its own.
 const USUAL_MSS: Bytes = Bytes::new(1448);
-/// The window grows only if at least 25 % of it arrives per round trip. This is the divisor.
+/// The window grows only if at least 1 / `LEAST_USE` of the window arrives per round trip.
 const LEAST_USE: u64 = 4;
 
 /// The rule for growth and reduction of the window, selected by name.

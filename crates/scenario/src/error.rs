@@ -120,7 +120,7 @@ pub(crate) struct Report<'a> {
     text: &'a str,
     /// The text `key=value` of each override.
     overrides: Vec<String>,
-    /// Byte offset of the start of each line of the file.
+    /// For each line of the file, the byte offset of its first character.
     lines: Vec<usize>,
     found: Vec<(Place, Problem)>,
 }

@@ -171,7 +171,7 @@ impl Conversation {
         });
     }
 
-    /// Returns true if the header is that of a SYN that opens another connection between the same ports.
+    /// Returns true if the segment with this header is a SYN that opens another connection between the same ports.
     fn is_followed_by(&self, header: &TcpHeader) -> bool {
         opens(header) && self.ends[0].initial.is_some_and(|initial| initial != header.seq)
     }

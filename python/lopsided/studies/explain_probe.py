@@ -72,7 +72,7 @@ def _read(log: Path) -> pl.DataFrame:
 
 
 def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
-    """Renames the columns of a probe's log to those of a run's samples."""
+    """Renames the columns of a probe's log to the column names of a run's samples."""
     return rows.select(
         (pl.col("time_s") - origin),
         "state",

@@ -109,7 +109,7 @@ class AqmOptions:
     direction: Literal["both", "down", "up"] = "both"
     """Directions in which the disciplines are used. They replace the queue of the slowest link in each direction."""
     link: str | None = None
-    """Link whose queue is replaced instead of that of the slowest link."""
+    """Link whose queue is replaced; default: the slowest link."""
     workload: str | None = None
     """Traffic instead of the scenario's flows: `rrul` (4 downloads, 4 uploads, pings, in four classes), `rrul_be` (all
     best effort), `home` (a download, an upload, pages, short transfers, a call) or `rpm`, `rpm_down`, `rpm_up` (of the

@@ -250,7 +250,7 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
             let counters: Vec<u32> = counters.take(3).collect();
             options.set_accurate_ecn(Some(AccEcnOption::new(order, &counters)));
         }
-        // Each block has 8 bytes. A partial block makes the option invalid.
+        // Each block is 8 bytes long. A partial block makes the option invalid.
         (SACK, len) if len % 8 == 0 => {
             for block in data.chunks_exact(8) {
                 let (start, end) = (Seq::new(double_word(block, 0)), Seq::new(double_word(block, 4)));

@@ -48,7 +48,7 @@ pub(crate) struct HeaderCompression {
     counts: CompressionCounts,
 }
 
-/// Packet counters: by form on the line (unchanged, full or compressed), and by fate.
+/// Number of packets sent unchanged, in full and compressed, and counters of saved bytes, tossed packets and requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CompressionCounts {
     plain: u64,

@@ -436,8 +436,8 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     // Two `IR` packets: type, profile and CRC; static parts of IPv4 and TCP, 14 bytes; dynamic parts, 5 and 16 bytes;
     // an empty list of options.
     assert_eq!(rohc_sizes(&acks(2)), [39, 39]);
-    // A new stride is sent in a `co_common` until all 4 possible references contain it. This header has 5 bytes, plus 2
-    // for the acknowledgement number, 2 for the stride, 1 for the identification and 2 for TCP's checksum.
+    // A new stride is sent in a `co_common` until all 4 possible references contain it. This header takes 5 bytes, plus
+    // 2 for the acknowledgement number, 2 for the stride, 1 for the identification and 2 for TCP's checksum.
     assert_eq!(rohc_sizes(&acks(9))[2..], [12, 12, 12, 12, 4, 4, 4], "then `seq_4` and the checksum");
     assert_eq!(rohc_sizes(&data(5, 512))[2..], [517, 517, 517], "`seq_2` and the checksum");
     let ticks = |at: u32| Segment { timestamp: Some(7 + 3 * at), ack: 1 + 1000 * at, ..ACK };

@@ -14,14 +14,14 @@ pub struct AckFilterConfig {
     pub rule: FilterRule,
     /// Fraction of the superfluous ACKs that is removed, from 0 to 1.
     pub share: f64,
-    /// With a `share` below 1: which of the superfluous ACKs are removed.
+    /// With a `share` below 1: the rule that selects the superfluous ACKs to remove.
     pub pick: Pick,
     /// ACKs are removed only if the backlog is at least this large. `None`: no lower bound.
     pub above: Option<Threshold>,
     /// ACKs are removed only if the backlog is smaller than this. `None`: no upper bound.
     pub below: Option<Threshold>,
-    /// For `cumulative` and `window`: duplicate ACKs are removed, and from this number of duplicates on, ACKs are
-    /// marked for fast retransmit. 0: no ACK is marked, and duplicates stay in the queue.
+    /// For `cumulative` and `window`: duplicate ACKs are removed. The duplicate ACK with this number and all later
+    /// duplicates are marked for fast retransmit. 0: no ACK is marked, and duplicates stay in the queue.
     pub fast_retransmit: u32,
     /// For `accurate_ecn`: minimum size of a full data segment in bytes.
     pub segment: Bytes,
@@ -48,7 +48,7 @@ impl Default for AckFilterConfig {
     }
 }
 
-/// Which of the superfluous ACKs are removed if `share` is below 1.
+/// The rule that selects the superfluous ACKs to remove if `share` is below 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// Evenly spaced ACKs: with a share of 0.25, every 4th ACK.
@@ -101,7 +101,7 @@ impl Part for AckFilterConfig {
         key(
             "fast_retransmit",
             |filter: &mut Self| &mut filter.fast_retransmit,
-            "With cumulative or window: duplicate ACKs are removed too, and the filter counts them. From this number on, it marks duplicates, so that a sender with marked_retransmit retransmits at once. 0: duplicates stay in the queue.",
+            "With cumulative or window: the filter also removes duplicate ACKs, and counts them. It marks the duplicate ACK with this number and all later ones, so that a sender with marked_retransmit retransmits at once. 0: duplicates stay in the queue.",
         ),
         key(
             "segment",

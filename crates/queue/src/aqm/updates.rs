@@ -38,7 +38,7 @@ impl Updates {
 
     /// Skips all due updates except the last one. Call this only if the skipped updates would change nothing.
     pub fn skip_to_last(&mut self, now: Time) {
-        // Do not skip the last update, so that the controller's state is that of the latest update time.
+        // Do not skip the last update: it sets the controller's state for the latest update time.
         self.made += self.every * self.missed(now).saturating_sub(1);
     }
 

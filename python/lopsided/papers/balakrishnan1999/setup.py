@@ -326,7 +326,7 @@ RETURNS: Mapping[str, Overrides] = {
     "CSLIP": {"link.up.rate": f"{28.8 * 52 / 18:g} kbit/s"},
     "Ethernet": {"link.up.rate": "10 Mbit/s", "link.up.delay": "1 ms", "link.up.queue": "50 packets"},
 }
-"""The return links of figure 2. An ACK with timestamps has 52 bytes, or 18 bytes with header compression."""
+"""The return links of figure 2. An ACK with timestamps takes 52 bytes, or 18 bytes with header compression."""
 
 MEASURED = Experiment(
     key="measured",

@@ -144,7 +144,7 @@ ACK_OCTETS, SEGMENT_BITS = 66, 1448 * 8
 def ack_limit_bps(uplink_bps: float) -> float:
     """Returns the downloads' goodput in bit/s at which their ACKs fill half of the uplink.
 
-    Each ACK has 66 bytes with its Ethernet header, and acknowledges two segments of 1,448 bytes. Four of the uplink's
+    Each ACK takes 66 bytes with its Ethernet header, and acknowledges two segments of 1,448 bytes. Four of the uplink's
     eight flows consist of ACKs, so fair queueing assigns half of the uplink to ACKs.
     """
     return uplink_bps / 2 / (8 * ACK_OCTETS) * 2 * SEGMENT_BITS

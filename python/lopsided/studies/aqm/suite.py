@@ -1,8 +1,8 @@
 """Runs a suite under several disciplines. Each case is compared like a single scenario.
 
-The cases are those of `lopsided.studies.suite` that test queues. `rfc7928` is the Characterization Guidelines for AQM
-(RFC 7928). The names `8.2.6-1` and `8.2.6-2` stand for the two experiments of section 8.2.6. Section 4.5 requires that
-each test is also run with `ecn`.
+The cases come from the suites of `lopsided.studies.suite` that test queues. The suite `rfc7928` follows the AQM
+Characterization Guidelines (RFC 7928). The cases `8.2.6-1` and `8.2.6-2` are the two experiments of section 8.2.6.
+Section 4.5 requires that each test is also run with `ecn`.
 """
 
 from __future__ import annotations

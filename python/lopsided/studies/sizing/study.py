@@ -61,9 +61,9 @@ def size(
     Parameters
     ----------
     down, up
-        Rates in bit/s, as numbers or text; default: those of the preset.
+        Rates in bit/s, as numbers or text; default: the preset's rates.
     rtt
-        Round-trip time without queueing in seconds, as a number or text; default: that of the preset.
+        Round-trip time without queueing in seconds, as a number or text; default: the preset's RTT.
     sizes
         Buffers to try, in packets; default: chosen for the line.
     queues

@@ -74,9 +74,9 @@ def suite(
     name
         The name of a suite, one of `names()`, or the path of a suite's folder.
     cc
-        The congestion control of the tested flows, built-in or one of `controllers`; default: that of the suite.
+        The congestion control of the tested flows, built-in or one of `controllers`; default: the suite's default.
     queue
-        The queue discipline at the bottleneck. Default: that of the suite.
+        The queue discipline at the bottleneck; default: the suite's default.
     cases
         Keys of cases. A key also selects its sub-cases.
     line

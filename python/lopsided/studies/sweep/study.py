@@ -46,7 +46,7 @@ def sweep(
         Settings and values: `{"link.up.queue.limit": "5..50:5 packets"}`, a list of values, or dictionaries with a
         `label` and several settings. Default: the scenario's `[sweep]`.
     repeat
-        Number of seeds per combination; default: that of the scenario's `[sweep]`, or 1.
+        Number of seeds per combination; default: `repeat` in the scenario's `[sweep]`, or 1.
     start_jitter
         Largest random delay of each flow's start if there are several seeds (seconds or text); default: up to 1 s if
         nothing else is random.

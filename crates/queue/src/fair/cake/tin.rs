@@ -430,7 +430,7 @@ impl Tin {
         }
     }
 
-    /// Decrements the number of flows of both hosts of a flow.
+    /// Decrements the flow counters of a flow's source and destination host.
     fn release_hosts(&mut self, at: usize) {
         let flow = &mut self.flows[at];
         if let Some(host) = flow.source.take() {
@@ -441,7 +441,7 @@ impl Tin {
         }
     }
 
-    /// Adds or removes a busy flow in the counts of its hosts. May end the skipping of rounds.
+    /// Updates the counters of busy flows for a flow's source and destination host. May end the skipping of rounds.
     fn update_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
         if self.set_busy(at, busy) {
             self.resume_all(rng);

@@ -372,7 +372,7 @@ impl Htb {
         }
     }
 
-    /// Returns the round robin of the parent, or that of the row if there is no parent.
+    /// Returns the round robin of the parent's children; without a parent, the round robin of the row.
     fn wheel(&mut self, level: usize, prio: usize, parent: Option<&usize>) -> &mut Wheel {
         match parent {
             None => &mut self.rows[level][prio],
