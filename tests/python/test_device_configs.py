@@ -93,7 +93,7 @@ def rate(way, seconds):
         with socket.create_connection(("10.9.0.2", 80), timeout=30) as one:
             # Seconds of an upload would wait in the socket.
             one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 20000)
-            # PIE may drop the SYN, and the next one comes a second later.
+            # PIE may drop the SYN, which TCP retransmits after 1 s.
             began, total = time.monotonic(), 0
             one.sendall(way)
             while time.monotonic() - began < seconds:

@@ -245,7 +245,7 @@ def test_every_column_is_described(small, parking_lot):
     assert columns <= set(re.findall(r"`([^`\s]+)`", page))
 
 
-# --- Known results for these controls. docs/fairness.md shows results of longer runs
+# --- Known results for congestion controls. docs/fairness.md shows results of longer runs
 
 
 def test_equal_reno_flows_share_and_converge():

@@ -418,7 +418,7 @@ fn refused(cc: &str) -> Option<&'static str> {
         "dctcp" | "prague" | "prague-fallback" | "prague-fallback-5.15" => {
             Some("quinn reports that packets were marked, but not the number of marked packets")
         }
-        // BBR needs a stack that paces packets at the control's rate, as only noq-proto does.
+        // BBR needs a stack that paces packets at the congestion controller's rate, as only noq-proto does.
         "bbr" | "bbr3" if cfg!(feature = "noq") => None,
         "bbr" | "bbr3" => Some("quinn paces packets by the window and the round-trip time, not at the control's rate"),
         "ledbat" => Some("it measures one-way delays, which QUIC's acknowledgements do not carry"),

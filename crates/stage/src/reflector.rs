@@ -15,7 +15,7 @@ pub struct ReflectorConfig;
 impl Part for ReflectorConfig {
     const NAME: &'static str = "reflector";
     const TEXT: &'static str =
-        "Returns, after the line, the probe packets of asqm and bdp disciplines whose far_end is \"stage\".";
+        "After the line, returns the probe packets of asqm and bdp disciplines whose far_end is \"stage\".";
     const KEYS: &'static [Key<ReflectorConfig>] = &[];
 }
 

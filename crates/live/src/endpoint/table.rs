@@ -1,8 +1,8 @@
 //! The connections and listening sockets of one address, without I/O and without a clock.
 //!
-//! A table does the work of a kernel around the state machines. It assigns packets to connections, answers packets
-//! without a socket with a reset (RFC 9293, section 3.10.7.1), and keeps closed sockets until their end. Left out:
-//! path-MTU discovery and fragments.
+//! A table does the work that a kernel does outside of the TCP state machines. It assigns packets to connections,
+//! answers packets without a socket with a reset (RFC 9293, section 3.10.7.1), and keeps closed sockets until their
+//! end. Left out: path-MTU discovery and fragments.
 
 use lopsided_core::packet::Addresses;
 use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Time, Transport, wire};

@@ -42,7 +42,7 @@ const CONGESTION_CONTROL: &str = "congestion control";
 pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Result<RunControllers, cc::NameTaken> {
     let mut controllers = RunControllers::default();
     for CustomController { name, make } in own {
-        // If the class of a control is not available, a scenario that names the control can still be displayed.
+        // A scenario can be displayed even if the class of a congestion control that it names is not available.
         let Some(make) = make.clone() else { continue };
         let (own_name, abort) = (name.clone(), Arc::clone(abort));
         controllers.add(name, move |setup| {

@@ -58,7 +58,7 @@ values! {
         },
         /// True if the window is a real number, as in ns-2: half of a window of five segments is then 2.5 segments.
         fractional: bool = setup.fractional,
-        /// True if a mark reduces the window less than a loss (RFC 8511), in controls that support it.
+        /// True if a mark reduces the window less than a loss (RFC 8511), in congestion controls that support it.
         abe: bool = setup.abe,
         /// Granularity of the stack's clock; 0 for an exact clock.
         tick_s: f64 = setup.tick.as_secs_f64(),

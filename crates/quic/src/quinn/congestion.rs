@@ -1,9 +1,9 @@
-//! Congestion controls for quinn: an adapter that lets quinn call lopsided's controls, and a wrapper that observes
-//! lopsided's or quinn's controls.
+//! Congestion controllers for quinn: an adapter that lets quinn call lopsided's controllers, and a wrapper that
+//! observes lopsided's or quinn's controllers.
 //!
 //! quinn reports the size and the send time of each acknowledged packet, and reports losses and marks. These reports
-//! are sufficient for controls that only set a window. Recovery periods follow RFC 9002: one reduction for all packets
-//! sent before the period began.
+//! are sufficient for controllers that only set a window. Recovery periods follow RFC 9002: one reduction for all
+//! packets sent before the period began.
 
 use super::clock::{Clock, lock};
 use super::stack::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
@@ -50,7 +50,7 @@ impl Watched {
     }
 }
 
-/// The observed control.
+/// The observed congestion controller.
 enum Inner {
     Quinn(Box<dyn Controller>),
     Ours(Box<Ours>),
@@ -372,7 +372,7 @@ impl Controller for Watching {
         metrics
     }
 
-    /// Returns a control in its initial state, because quinn clones a control only for a new path.
+    /// Returns a controller in its initial state, because quinn clones a controller only for a new path.
     fn clone_box(&self) -> Box<dyn Controller> {
         let start = self.clock.instant(Time::ZERO);
         Arc::clone(&self.factory).build(start, SMALLEST_MTU)
@@ -390,11 +390,11 @@ impl Controller for Watching {
     }
 }
 
-/// One of lopsided's congestion controls.
+/// One of lopsided's congestion controllers.
 struct Ours {
-    /// The control is in a mutex because quinn requires controls to be `Sync`.
+    /// The controller is in a mutex because quinn requires controllers to be `Sync`.
     control: Mutex<Box<dyn cc::Controller>>,
-    /// The control's window in bytes, at least 2 packets.
+    /// The controller's window in bytes, at least 2 packets.
     window: u64,
     initial_window: u64,
     mss: u64,
@@ -459,7 +459,7 @@ impl Ours {
         ours
     }
 
-    /// Returns the control without locking: `&mut self` guarantees exclusive access.
+    /// Returns the controller without locking: `&mut self` guarantees exclusive access.
     fn control(&mut self) -> &mut dyn cc::Controller {
         &mut **self.control.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -525,7 +525,7 @@ impl Ours {
         let (rate, path) = (cc::RateSample { app_limited, ..cc::RateSample::default() }, self.path(state, app_limited));
         if !self.established {
             self.established = true;
-            // For the control, the handshake ends with the first acknowledgement.
+            // For the controller, the handshake ends with the first acknowledgement.
             self.control().on_established(now, &path);
         }
         // RFC 9002, section 7.8: an underused window must not grow.

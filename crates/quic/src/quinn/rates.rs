@@ -1,5 +1,5 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation) for controls such as BBR. Only noq-proto reports
-//! the necessary packet numbers.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation) for congestion controls such as BBR. Only
+//! noq-proto reports the necessary packet numbers.
 
 use lopsided_core::{Bytes, Time};
 use lopsided_tcp::cc::{Lost, RateSample};
@@ -47,7 +47,7 @@ impl Rates {
         }
     }
 
-    /// Counts a lost packet, and returns its data in the form that a control expects.
+    /// Counts a lost packet, and returns its data in the form that a congestion controller expects.
     pub fn lost(&mut self, number: u64) -> Option<Lost> {
         let Sent { start, bytes, stamp, .. } = self.sent.remove(&number)?;
         (self.lost, self.total_lost) = (self.lost + bytes, self.total_lost + bytes);

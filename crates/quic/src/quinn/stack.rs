@@ -1,7 +1,7 @@
 //! The QUIC stack behind the adapter: quinn-proto, or its fork noq-proto with the feature `noq`.
 //!
-//! The functions here hide the differences between the two stacks. Only noq-proto uses a control's pacing rate, and
-//! reports the number of each packet to the control.
+//! The functions here hide the differences between the two stacks. Only noq-proto uses a congestion controller's
+//! pacing rate, and reports the number of each packet to the controller.
 
 use bytes::{Bytes, BytesMut};
 use std::net::SocketAddr;

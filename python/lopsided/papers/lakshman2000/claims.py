@@ -142,8 +142,8 @@ def front_performs_better(m: Measurements) -> Verdict:
 def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
     """For each loss rate and RTT, goodput at k = 0.5 is at least 10 % higher than at k = 16.
 
-    Only cases in which the reverse link limits the ACKs at k = 16 count: the download at k = 0.5 must send at least
-    twice the ACKs that this reverse link can transmit.
+    A case is judged only if the reverse link limits the ACKs at k = 16. The download at k = 0.5 must therefore need at
+    least twice the number of ACKs that the reverse link can transmit at k = 16.
     """
     verdicts: list[Verdict] = []
     for rtt in LOSSY_RTTS:

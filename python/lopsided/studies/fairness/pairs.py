@@ -196,7 +196,7 @@ class Bottleneck:
 def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[tuple[Contender, Contender]]:
     """Returns a study's pairs, each once, in the order of `ccs` and `rtts_ms`.
 
-    - `inter`: every two congestion controls at equal RTTs, including a control with itself.
+    - `inter`: every two congestion controls at equal RTTs, including each congestion control with itself.
     - `intra`: every congestion control against itself at every two different RTTs.
     - `usual`: both of these.
     - `full`: every side against every side.

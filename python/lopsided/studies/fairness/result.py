@@ -201,7 +201,8 @@ def _span(row: Row) -> str:
 
 
 def _far(cells: Sequence[Row]) -> Iterator[str]:
-    """Yields sentences about the share of the flow with the shorter RTT, if both flows use the same control."""
+    """Yields sentences about the share of the flow with the shorter RTT, if both flows use the same congestion
+    control."""
     unequal = [row for row in cells if row["cc"] == row["against_cc"] and row["rtt_ms"] < row["against_rtt_ms"]]
     if not unequal:
         return

@@ -30,7 +30,8 @@ STANDING_MS = 100.0
 """Median queueing delay in ms above which a queue counts as drop-tail. CoDel's target is 5 ms, PIE's target is 15 ms,
 and CoDel's interval is 100 ms (RFC 8289, RFC 8033)."""
 STANDING_PACKETS = 5
-"""The same limit in full packets, because on a slow line an AQM keeps at least one or two packets in the queue."""
+"""A queue counts as drop-tail only if its delay also exceeds the transmission time of this number of full packets. On a
+slow line, an AQM keeps at least one or two packets in the queue."""
 FEWEST = 20
 """Minimum number of RTTs under load from which a delay is computed."""
 LENGTHS_S = (10.0, 60.0)

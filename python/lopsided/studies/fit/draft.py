@@ -121,8 +121,8 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
     for flow, way in zip(of_flows, ways, strict=True):
         opposite = [other for other, of in zip(of_flows, ways, strict=True) if of != way]
         for begin, end in _outages(flow):
-            # ACKs of opposite flows cross the same direction. If such ACKs arrive, the silence is a timeout and not an
-            # outage.
+            # ACKs of the flows in the opposite direction cross the same link direction as this flow's data. If these
+            # ACKs arrive, the line was up, and only this flow waited for a timeout.
             if any(_acked_between(other, begin, end) for other in opposite):
                 continue
             if not any(begin < until and since < end for since, until in outages.get(way, [])):

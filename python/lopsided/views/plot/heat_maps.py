@@ -100,8 +100,8 @@ MAPS: dict[str, Map] = {
 """The heat maps, by the column of the table that they show."""
 
 _OWN_KIND_MARGIN = 0.05
-"""A cell is framed if its harm exceeds the harm between flows of the same control by more than this value. A smaller
-excess is considered noise."""
+"""A cell is framed if its harm exceeds the harm between flows with the same congestion control by more than this
+value. A smaller excess is considered noise."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
 _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 7.0

@@ -82,7 +82,8 @@ impl Runner {
                         "0" => EcnRule::Off,
                         "1" => EcnRule::On,
                         "3" => EcnRule::Accurate,
-                        // Like 1, this value requests ECN if the host opens the connection. In the scripts, it does.
+                        // If the host opens the connection, 4 requests ECN as 1 does. All scripts with 4 open the
+                        // connection.
                         "4" => EcnRule::On,
                         "5" => EcnRule::AcceptAccurate,
                         _ => EcnRule::Accept,
