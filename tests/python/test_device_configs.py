@@ -61,7 +61,7 @@ ip addr add 10.9.0.1/24 dev eth0
 ip link set eth0 up
 ip -n neighbour addr add 10.9.0.2/24 dev e0
 ip -n neighbour link set e0 up
-# A real interface has one packet at a time.
+# A real interface sends one packet at a time.
 ethtool -K eth0 gso off tso off gro off 2>/dev/null
 ip link show ifb0 >/dev/null && echo "ifb0 exists"
 ip netns exec neighbour PYTHON -S peer.py &

@@ -67,7 +67,7 @@ const LEVEL_STEPS: usize = 24;
 /// probes for bandwidth with a gain of 1.25.
 const JUMP: f64 = 0.18;
 const JUMP_STEPS: usize = 10;
-/// Smallest level flight in segments for which jumps are counted.
+/// Jumps are counted only if the level flight is at least this number of segments.
 const LEAST_LEVEL: f64 = 8.0;
 /// BBR is indicated by at least two jumps, and at least one jump in this number of round trips without a loss. BBR
 /// version 1 probes once in eight round trips.

@@ -55,7 +55,7 @@ pub struct QuicConfig {
     pub ack_start: u32,
     /// One ACK may cover this fraction of the largest number of packets per RTT, if the result exceeds `ack_packets`.
     pub ack_window_share: f64,
-    /// Upper bound of the packets per ACK that result from `ack_window_share`.
+    /// Upper bound of the number of packets per ACK, if `ack_window_share` determines this number.
     pub ack_packets_most: u32,
     /// Maximum delay of an ACK.
     pub max_ack_delay: Duration,
@@ -167,7 +167,7 @@ impl Part for QuicConfig {
     const TEXT: &'static str = "QUIC (RFC 9000) with the stack quinn-proto. The receiver of data opens the connection and requests the data, as a browser does. The web application loads a page over one connection, with one stream for each object.";
     const PRESETS: Option<Presets<QuicConfig>> = Some(Presets {
         key: "acks",
-        text: "Stack whose rules for sending ACKs the receiver follows. Sets the keys ack_* and reordering_threshold.",
+        text: "QUIC stack whose rules for sending ACKs apply to the receiver. Sets the keys ack_* and reordering_threshold.",
         noun: "ACK preset",
         named: PRESETS,
     });

@@ -74,7 +74,7 @@ use Trouble::{NoHead, Nonsense};
 /// A result of processing the inbox of a connection.
 #[derive(Debug, PartialEq, Eq)]
 enum Learned {
-    /// This number of bytes arrived and was verified.
+    /// This number of bytes arrived, and their content is correct.
     Came(u64),
     /// This range of the object is missing.
     Missing(Range<u64>),

@@ -38,7 +38,7 @@ pub fn packet(id: u64, size: u32, now: Time) -> Packet {
     Packet::unbooked(id, now, NewPacket::new(FlowId(0), ip, transport, Payload::virtual_len(size - 28)))
 }
 
-/// A link under test, its accounting, and the fates so far.
+/// A link under test, its accounting, and the fate of each packet so far.
 pub struct Bench {
     pub link: Link,
     pub accounting: Accounting,

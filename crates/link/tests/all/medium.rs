@@ -17,7 +17,7 @@ fn frame(station: usize) -> FrameId {
     FrameId { station, number: 0 }
 }
 
-/// Returns settings with a rate of 8 Mbit/s, at which a byte takes 1 us. Polls have 20 bytes, acknowledgements have 10,
+/// Returns settings with a rate of 8 Mbit/s, at which a byte takes 1 us. A poll takes 20 bytes, an acknowledgement 10,
 /// and a turnaround takes 100 us.
 fn config(loss: f64, retries: u32) -> PolledConfig {
     PolledConfig {

@@ -99,7 +99,7 @@ impl Part for WredConfig {
     const KEYS: &'static [Key<WredConfig>] = &[
         key("limit", |wred: &mut Self| &mut wred.limit, "Limit of the queue."),
         key("profiles", |wred: &mut Self| &mut wred.profiles, "The thresholds of each drop precedence.")
-            .default_text("IOS' for AF: from 32, 28 and 24 to 40 packets"),
+            .default_text("as in IOS for AF: from 32, 28 and 24 to 40 packets"),
         key(
             "classify",
             |wred: &mut Self| &mut wred.classify,

@@ -10,7 +10,7 @@ use lopsided_core::{Bytes, Duration};
 impl Profile {
     /// FreeBSD 7.2, the operating system of the hosts in merritt2010.
     ///
-    /// The initial window is that of RFC 3390, and the window grows by one step per ACK. Duplicate ACKs start SACK
+    /// The initial window follows RFC 3390, and the window grows by one step per ACK. Duplicate ACKs start SACK
     /// recovery. Because of window updates, the receiver sends two ACKs per three segments. The RTO is at least 30 ms
     /// plus 200 ms of slop. Buffers grow to 256 KiB.
     ///

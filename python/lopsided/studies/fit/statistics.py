@@ -73,7 +73,10 @@ def flows(capture: Capture) -> list[Flow]:
 
 @dataclass(frozen=True)
 class Measure:
-    """The units of a flow's statistics: RTT, sending time, acknowledged bytes and segment size of the observed flow."""
+    """The units of the statistics: the observed flow's RTT, sending time, acknowledged bytes and segment size.
+
+    A simulated flow and the observed flow are compared in these units.
+    """
 
     rtt_ms: float
     duration_s: float

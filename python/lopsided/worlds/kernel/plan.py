@@ -77,7 +77,7 @@ class Direction:
     atm: bool = False
     queue: Discipline = Discipline("pfifo", "")
     mtu: int = LARGEST_PACKET
-    """Size in bytes of the largest IP packet. The node before the link refuses larger packets and notifies the
+    """Size in bytes of the largest IP packet. The node before the link drops larger packets and notifies the
     sender."""
     delay_ns: int = 0
     loss: float = 0.0
