@@ -3,10 +3,10 @@
 use crate::bottleneck;
 use crate::connection::Connection;
 use crate::frames::{FramesRead, ReadError, frames};
+use crate::hashing::Seeds;
 use crate::load::Loads;
 use crate::segment::{Endpoint, Segment};
 use lopsided_core::packet::Flags;
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::IpAddr;
 
@@ -16,6 +16,10 @@ const PROGRESS_EVERY: u64 = 1 << 16;
 const PROGRESS_AFTER: u64 = 1_000_000_000;
 /// Largest number of connections for which diagram points are kept, if the caller requests points.
 const MOST_DRAWN: usize = 64;
+
+/// A table of indices. It is never iterated, so its order cannot change a result.
+#[expect(clippy::disallowed_types, reason = "it is never iterated")]
+type Table<K> = std::collections::HashMap<K, usize, Seeds>;
 
 /// All TCP connections of a capture, and counters for the whole capture.
 ///
@@ -37,17 +41,16 @@ pub struct Analysis {
     /// Number of frames that are more than 1 ms earlier than a preceding frame.
     pub backwards: u64,
     /// For each pair of endpoints, the index of its latest connection.
-    open: BTreeMap<Key, usize>,
+    open: Table<Key>,
     /// For each pair of hosts, the index of its latest connection.
-    pairs: BTreeMap<(u128, u128), usize>,
+    pairs: Table<(u128, u128)>,
     /// Key and index of the previous segment's connection. They make most look-ups unnecessary.
     latest: Option<(Key, usize)>,
     points: bool,
 }
 
-/// The endpoints of a connection as integers, because integers are fast to compare. The ports come first, because they
-/// differ most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The endpoints of a connection as integers, because integers are fast to hash and to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     ports: u32,
     addresses: (u128, u128),

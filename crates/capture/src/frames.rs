@@ -5,7 +5,7 @@
 
 use flate2::read::MultiGzDecoder;
 use pcap_parser::traits::PcapNGPacketBlock;
-use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, PcapHeader, create_reader};
+use pcap_parser::{Block, EPB_MAGIC, Linktype, PcapBlockOwned, PcapError, PcapHeader, create_reader};
 use ruzstd::decoding::StreamingDecoder;
 use std::fmt;
 use std::io::{self, BufReader, Cursor, Read};
@@ -16,6 +16,11 @@ const FIRST_ROOM: usize = 1 << 18;
 const LONGEST_REASON: usize = 200;
 /// Longest accepted record in bytes. A longer record is treated as damage.
 const LARGEST_RECORD: usize = 1 << 24;
+/// Size of a pcap record's header in bytes.
+const RECORD_HEADER: usize = 16;
+/// Position of the captured bytes in an enhanced packet block of pcapng, and the size of the block's other fields.
+const BLOCK_DATA: usize = 28;
+const BLOCK_FIELDS: usize = 32;
 /// Number of bytes that are read first. They are sufficient to recognize the compression and to parse all headers.
 const HEAD: u64 = 4096;
 
@@ -43,6 +48,13 @@ pub struct FramesRead {
     pub snapped: u64,
     /// True if the file ends inside a record or is damaged. All frames before the damage were read.
     pub cut: bool,
+}
+
+impl FramesRead {
+    fn count(&mut self, frame: &Frame<'_>) {
+        self.frames += 1;
+        self.snapped += u64::from((frame.data.len() as u64) < u64::from(frame.original_len));
+    }
 }
 
 /// The reason why no frame of a capture could be read.
@@ -81,13 +93,21 @@ pub fn frames<'a>(
     let mut done = FramesRead::default();
     let mut stuck = false;
     loop {
+        if let Some((len, frame)) = source.plain(reader.data(), done.frames + 1) {
+            done.count(&frame);
+            if !each(frame) {
+                return Ok(done);
+            }
+            reader.consume_noshift(len);
+            stuck = false;
+            continue;
+        }
         match reader.next() {
             Ok((consumed, block)) => {
                 stuck = false;
                 let frame = source.take(&block, done.frames + 1);
                 if let Some(frame) = frame {
-                    done.frames += 1;
-                    done.snapped += u64::from((frame.data.len() as u64) < u64::from(frame.original_len));
+                    done.count(&frame);
                     if !each(frame) {
                         return Ok(done);
                     }
@@ -158,6 +178,8 @@ struct Source {
     legacy: Option<PcapHeader>,
     /// Interfaces of the current pcapng section.
     interfaces: Vec<Interface>,
+    /// True if the numbers of the file or of the current section are big-endian.
+    is_big_endian: bool,
 }
 
 /// An interface description of pcapng: link type, and resolution and offset of timestamps.
@@ -168,22 +190,48 @@ struct Interface {
 }
 
 impl Source {
+    /// Returns the length and the frame of the record at the start of `data`, if it is complete and has no options. The
+    /// parser, which takes twice as long, reads all other records and headers.
+    fn plain<'a>(&self, data: &'a [u8], number: u64) -> Option<(usize, Frame<'a>)> {
+        let word = |at: usize| {
+            let bytes = *data.get(at..)?.first_chunk()?;
+            Some(if self.is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+        };
+        if let Some(header) = self.legacy.as_ref().filter(|header| !header.is_modified_format()) {
+            let len = RECORD_HEADER.checked_add(word(8)? as usize)?;
+            let at = legacy_time(header, word(0)?, word(4)?);
+            let body = data.get(RECORD_HEADER..len)?;
+            return Some((len, Frame { number, at, link: header.network, data: body, original_len: word(12)? }));
+        }
+        let (len, captured) = (word(4)? as usize, word(20)? as usize);
+        let is_plain =
+            word(0)? == EPB_MAGIC && len == captured.checked_next_multiple_of(4)?.checked_add(BLOCK_FIELDS)?;
+        if !is_plain || word(len - 4)? as usize != len {
+            return None;
+        }
+        let interface = self.interfaces.get(word(8)? as usize)?;
+        let at = interface.time(u64::from(word(12)?) << 32 | u64::from(word(16)?));
+        let body = &data[BLOCK_DATA..BLOCK_DATA + captured];
+        Some((len, Frame { number, at, link: interface.link, data: body, original_len: word(24)? }))
+    }
+
     /// Stores a header block. Returns the frame if the block is a packet.
     fn take<'a>(&mut self, block: &'a PcapBlockOwned<'_>, number: u64) -> Option<Frame<'a>> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 self.legacy = Some(header.clone());
+                self.is_big_endian = header.is_bigendian();
                 None
             }
             PcapBlockOwned::Legacy(frame) => {
                 let header = self.legacy.as_ref()?;
-                let fraction = u64::from(frame.ts_usec) * if header.is_nanosecond_precision() { 1 } else { 1_000 };
-                let at = u64::from(frame.ts_sec) * 1_000_000_000 + fraction;
+                let at = legacy_time(header, frame.ts_sec, frame.ts_usec);
                 Some(Frame { number, at, link: header.network, data: frame.data, original_len: frame.origlen })
             }
             // Interface numbers restart at 0 in each section.
-            PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+            PcapBlockOwned::NG(Block::SectionHeader(section)) => {
                 self.interfaces.clear();
+                self.is_big_endian = section.big_endian();
                 None
             }
             PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
@@ -205,9 +253,19 @@ impl Source {
     }
 }
 
+/// Time of a pcap record in nanoseconds, from its seconds and their fraction.
+fn legacy_time(header: &PcapHeader, seconds: u32, fraction: u32) -> u64 {
+    let nanos = u64::from(fraction) * if header.is_nanosecond_precision() { 1 } else { 1_000 };
+    u64::from(seconds) * 1_000_000_000 + nanos
+}
+
 impl Interface {
     /// Converts a timestamp of the interface to nanoseconds.
     fn time(&self, ticks: u64) -> u64 {
+        // Most files count microseconds or nanoseconds, and need no division.
+        if self.offset_seconds == 0 && matches!(self.ticks_per_second, 1_000_000 | 1_000_000_000) {
+            return ticks.saturating_mul(1_000_000_000 / self.ticks_per_second);
+        }
         // Use 128 bits, because the resolution and the offset come from the file and may have any value.
         let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.ticks_per_second.max(1));
         let nanos = nanos + i128::from(self.offset_seconds) * 1_000_000_000;

@@ -32,6 +32,7 @@ mod control;
 mod direction;
 mod flight;
 mod frames;
+mod hashing;
 mod ids;
 mod limit;
 mod link;

@@ -78,10 +78,13 @@ impl Loads {
     /// Records `bytes` of IP packets at time `at`, in nanoseconds of the file's clock.
     pub(crate) fn add(&mut self, at: u64, from: Option<usize>, to: Option<usize>, bytes: u64) {
         let begin = *self.begin.get_or_insert(at);
-        while at.saturating_sub(begin) / self.width >= MOST_BINS as u64 {
+        let since = at.saturating_sub(begin);
+        let mut bin = since / self.width;
+        while bin >= MOST_BINS as u64 {
             self.widen();
+            bin = since / self.width;
         }
-        let bin = (at.saturating_sub(begin) / self.width) as usize;
+        let bin = bin as usize;
         for (host, way) in [(to, Towards::Host), (from, Towards::Network)] {
             let Some(host) = host else { continue };
             let bins = &mut self.hosts[host].bytes[way as usize];

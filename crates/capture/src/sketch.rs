@@ -23,6 +23,19 @@ const BOUNDS: [f64; 16] = [
     1.9571441241754002,
 ];
 
+/// For each sixteenth of the values from 1 to 2, the number of bounds at or below its start.
+const BELOW: [u8; 16] = {
+    let mut below = [0; 16];
+    let mut part = 0;
+    while part < 16 {
+        while BOUNDS[below[part] as usize] <= 1.0 + part as f64 / 16.0 {
+            below[part] += 1;
+        }
+        part += 1;
+    }
+    below
+};
+
 /// A histogram of positive values, in buckets whose bounds grow by 4.4 %.
 ///
 /// # Examples
@@ -99,7 +112,10 @@ fn bucket(value: f64) -> i16 {
     // IEEE 754: 11 bits of exponent with a bias of 1,023, then 52 bits of fraction.
     let exponent = (bits >> 52) as i32 - 1023;
     let fraction = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);
-    let within = BOUNDS.iter().map(|bound| i32::from(fraction >= *bound)).sum::<i32>();
+    // Each sixteenth contains at most two bounds.
+    let below = usize::from(BELOW[(bits >> 48) as usize & 15]);
+    let above = |place: usize| i32::from(BOUNDS.get(place).is_some_and(|bound| fraction >= *bound));
+    let within = below as i32 + above(below) + above(below + 1);
     (exponent * PER_DOUBLING as i32 + within) as i16
 }
 

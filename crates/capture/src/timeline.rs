@@ -198,10 +198,16 @@ impl Timeline {
     /// Returns the bin of a time, in nanoseconds of the file's clock; the first bin for earlier times.
     pub fn at(&mut self, at: u64) -> &mut Bin {
         let since = at.saturating_sub(self.begin);
-        while since / self.width >= MOST_BINS as u64 {
-            self.widen();
+        // Most times are in the last bin, and a division takes long.
+        let last = self.bins.len().wrapping_sub(1);
+        if since.wrapping_sub((last as u64).wrapping_mul(self.width)) < self.width && last < MOST_BINS {
+            return &mut self.bins[last];
         }
-        let place = (since / self.width) as usize;
+        let mut place = (since / self.width) as usize;
+        while place >= MOST_BINS {
+            self.widen();
+            place = (since / self.width) as usize;
+        }
         if place >= self.bins.len() {
             self.bins.resize(place + 1, Bin::default());
         }
