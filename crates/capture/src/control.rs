@@ -46,8 +46,16 @@ const GROWTH_SCALE: f64 = 0.03;
 const HALF_SEGMENT: f64 = 0.5;
 /// Maximum number of losses, and of periods between them, that count as independent evidence.
 const INDEPENDENT: f64 = 8.0;
-/// Natural logarithm of the weight of a congestion control that is not listed.
-const UNLISTED: f64 = -7.0;
+/// Natural logarithm of the weight of a congestion control that is not listed, and the mean errors that it is expected
+/// to have in each independent reduction and period.
+///
+/// Behind an AQM, several losses in one recovery reduce the window further, so the true congestion control has large
+/// errors in reductions, but small ones in growth.
+const UNLISTED: f64 = -3.0;
+const UNLISTED_REDUCTION: f64 = 1.5;
+const UNLISTED_GROWTH: f64 = 0.3;
+/// Natural logarithm of the weight of BBR without any sign.
+const BBR: f64 = -7.0;
 /// A congestion control is named if it is at least as probable as all other congestion controls together.
 const NAMED: f64 = 0.5;
 /// The values that the signs of BBR add to the logarithm of its weight.
@@ -114,9 +122,18 @@ impl Fit {
 
     /// Returns the natural logarithm of the likelihood.
     fn log_likelihood(&self) -> f64 {
-        let independent = |count: usize| (count as f64).min(INDEPENDENT);
         -(self.reduction * independent(self.reductions) + self.growth * independent(self.periods))
     }
+
+    /// Returns the natural logarithm of the likelihood of a congestion control that is not listed.
+    fn log_likelihood_of_unlisted(&self) -> f64 {
+        UNLISTED - UNLISTED_REDUCTION * independent(self.reductions) - UNLISTED_GROWTH * independent(self.periods)
+    }
+}
+
+/// Returns the number of comparisons that count as independent evidence.
+fn independent(count: usize) -> f64 {
+    (count as f64).min(INDEPENDENT)
 }
 
 /// Returns the error of each reduction, and the mean error of each period between losses.
@@ -213,10 +230,12 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
         // Without comparisons every congestion control would fit, so list none.
         (fits, weights) = (Vec::new(), Vec::new());
     }
-    weights.push(UNLISTED + signs);
+    let unlisted = fits.iter().map(Fit::log_likelihood_of_unlisted).fold(UNLISTED, f64::min);
+    // Without a sign, BBR is one of many congestion controls that are not replayed.
+    weights.push(if signs > 0.0 { BBR + signs } else { f64::NEG_INFINITY });
     fits.push(Fit { name: "bbr", reduction: 0.0, reductions: 0, growth: 0.0, periods: 0, probability: 0.0 });
-    let most = weights.iter().copied().fold(UNLISTED, f64::max);
-    let total = weights.iter().map(|weight| libm::exp(weight - most)).sum::<f64>() + libm::exp(UNLISTED - most);
+    let most = weights.iter().copied().fold(unlisted, f64::max);
+    let total = weights.iter().map(|weight| libm::exp(weight - most)).sum::<f64>() + libm::exp(unlisted - most);
     for (fit, weight) in fits.iter_mut().zip(weights) {
         fit.probability = libm::exp(weight - most) / total;
     }
@@ -228,8 +247,8 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
         fits.sort_by(|one, other| other.probability.total_cmp(&one.probability));
     }
     let best = fits[0];
-    let unlisted = libm::exp(UNLISTED - most) / total;
-    if best.probability <= unlisted || signs == 0.0 && best.name == "bbr" {
+    let unlisted = libm::exp(unlisted - most) / total;
+    if best.probability <= unlisted {
         return (Guess { probability: unlisted, ..unknown }, fits);
     }
     if best.probability < NAMED {

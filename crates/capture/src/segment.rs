@@ -175,42 +175,42 @@ impl Ip<'_> {
         let header: &[u8; 20] = packet.first_chunk()?;
         let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
         let address = |at: usize| IpAddr::from([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-        let (len, said) = (usize::from(header[0] & 15) * 4, usize::from(half(2)));
+        let (len, stated) = (usize::from(header[0] & 15) * 4, usize::from(half(2)));
         if header[0] >> 4 != VERSION_4
             || header[9] != TCP
             || half(6) & FRAGMENT != 0
             || len < header.len()
-            || said < len
+            || stated < len
         {
             return None;
         }
         Some(Ip {
             source: address(12),
             target: address(16),
-            said: said as u32,
+            stated: stated as u32,
             ecn: header[1] & 3,
             ttl: header[8],
             id: Some(half(4)),
-            payload: packet.get(len..said.min(packet.len()))?,
+            payload: packet.get(len..stated.min(packet.len()))?,
         })
     }
 
     /// Parses an IP packet, with the extension headers of IPv6. `None` for other protocols than TCP, and for fragments.
     fn parsed(packet: &[u8]) -> Option<Ip<'_>> {
         let (ip, _) = LaxIpSlice::from_slice(packet).ok()?;
-        let (said, ecn, ttl, id) = match &ip {
+        let (stated, ecn, ttl, id) = match &ip {
             LaxIpSlice::Ipv4(ip) => {
                 let header = ip.header();
                 (u32::from(header.total_len()), header.ecn().value(), header.ttl(), Some(header.identification()))
             }
             LaxIpSlice::Ipv6(ip) => {
                 let header = ip.header();
-                let said = match header.payload_length() {
+                let stated = match header.payload_length() {
                     // RFC 2675, section 3: a jumbogram has the length 0.
                     0 => 0,
                     body => u32::from(body) + header.slice().len() as u32,
                 };
-                (said, header.traffic_class() & 3, header.hop_limit(), None)
+                (stated, header.traffic_class() & 3, header.hop_limit(), None)
             }
         };
         let (source, target) = (ip.source_addr(), ip.destination_addr());
@@ -219,14 +219,14 @@ impl Ip<'_> {
             LaxIpSlice::Ipv6(ip) => ip.payload(),
         };
         let is_tcp = payload.ip_number == IpNumber::TCP && !payload.fragmented;
-        is_tcp.then_some(Ip { source, target, said, ecn, ttl, id, payload: payload.payload })
+        is_tcp.then_some(Ip { source, target, stated, ecn, ttl, id, payload: payload.payload })
     }
 }
 
 /// Returns the IP packet's length in bytes: the length in its header, or the record's length if the length in the
 /// header is 0. `begin` is the offset of the IP header.
-fn stated_or_recorded(said: u32, frame: &Frame<'_>, begin: usize) -> u32 {
+fn stated_or_recorded(stated: u32, frame: &Frame<'_>, begin: usize) -> u32 {
     let recorded = frame.original_len.saturating_sub(begin as u32);
     // Linux's BIG TCP passes packets of more than 64 KiB to the network card with the length 0.
-    if said == 0 { recorded } else { said.min(recorded) }
+    if stated == 0 { recorded } else { stated.min(recorded) }
 }

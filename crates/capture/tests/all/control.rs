@@ -83,6 +83,29 @@ fn a_reduction_to_seven_eighths_after_a_loss_is_scalable() {
 }
 
 #[test]
+fn reductions_are_compared_even_if_each_round_trip_ends_with_a_loss() {
+    let mut steps = Vec::new();
+    let mut window = 400;
+    for _ in 0..12 {
+        round(&mut steps, window, false);
+        steps.last_mut().expect("a round trip").loss = Some((Loss::Fast, window * MSS));
+        window -= window / 8;
+        round(&mut steps, window, true);
+    }
+    let (_, fits) = guess(&steps, MSS, 10, 0.0);
+    let names = [fits[0].name, fits[1].name];
+    assert!(names.contains(&"scalable") && fits[0].reductions >= 8, "{fits:?}");
+}
+
+#[test]
+fn a_window_that_losses_reduce_too_much_is_named_after_the_best_fit() {
+    // Several losses in one recovery reduce the window by more than the congestion control does.
+    let (found, fits) = guess(&sawtooth(16, 40, 1), MSS, 10, 0.0);
+    assert_eq!(found.name, fits[0].name, "{fits:?}");
+    assert!(fits[0].reduction > 1.0 && fits[0].growth < 0.3, "{fits:?}");
+}
+
+#[test]
 fn a_window_that_fits_no_congestion_control_is_unknown() {
     let (found, fits) = guess(&sawtooth(40, 76, 4), MSS, 10, 0.0);
     assert_eq!(found.name, "unknown", "{fits:?}");
