@@ -228,7 +228,6 @@ impl DropTailPath {
         if is_next {
             self.next_arrival = arrives;
         }
-        make_room(&mut self.packets);
         self.packets.push_back(Arriving { at: arrives, packet });
         self.catch_up(measured, cx);
         is_next
@@ -331,7 +330,6 @@ impl DropTailPath {
         if self.waiting.is_empty() {
             self.next_departure = departs;
         }
-        make_room(&mut self.waiting);
         self.waiting.push_back(Waiting { departs, size });
         self.waiting_bytes += size;
     }
