@@ -696,7 +696,7 @@ class AckPacingStage(TypedDict):
     max_delay_s: float
 
 class ReflectorStage(TypedDict):
-    """Returns, after the line, the probe packets of asqm and bdp disciplines whose far_end is "stage"."""
+    """After the line, returns the probe packets of asqm and bdp disciplines whose far_end is "stage"."""
 
     kind: Literal["reflector"]
 
