@@ -112,8 +112,8 @@ pub struct TcpInfo {
     pub pacing_rate: Option<BitRate>,
     /// Upper limit of the pacing rate that the application set; `None` if it set none.
     pub max_pacing_rate: Option<BitRate>,
-    /// Delivery rate of the last sample that the rate estimator accepted; `None` before the first, and if
-    /// nobody asked for the rate ([`ConnConfig::reports_rate`](crate::ConnConfig::reports_rate)).
+    /// Delivery rate of the last sample that the rate estimator accepted; `None` before the first sample,
+    /// and if the connection does not measure the rate ([`ConnConfig::reports_rate`](crate::ConnConfig::reports_rate)).
     pub delivery_rate: Option<BitRate>,
     /// True if the sample of `delivery_rate` was limited by the application.
     pub delivery_rate_app_limited: bool,

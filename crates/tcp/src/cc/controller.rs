@@ -217,7 +217,8 @@ pub trait Controller: Debug + Send {
     fn needs_losses(&self) -> bool {
         false
     }
-    /// False if the controller ignores [`Acked::rate`]. A connection measures the rate only if somebody needs it.
+    /// Returns false if the controller ignores [`Acked::rate`]. A connection measures the delivery rate only if its
+    /// controller needs the rate, or if `ConnConfig::reports_rate` is true.
     fn needs_rate(&self) -> bool {
         true
     }

@@ -190,7 +190,7 @@ pub(crate) struct Covered {
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     ring: VecDeque<TxRecord>,
-    /// The other part of each record's stamp; `None` if nobody needs the delivery rate.
+    /// The second part of each record's stamp; `None` if the connection does not measure the delivery rate.
     #[expect(clippy::box_collection, reason = "most connections have none")]
     rates: Option<Box<VecDeque<RatePart>>>,
     /// Number of the first record of the ring.

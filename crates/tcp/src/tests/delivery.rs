@@ -103,9 +103,10 @@ fn a_closed_window_stops_the_sender_until_a_probe_is_answered() {
     assert!(pair.received_by_server == data);
 }
 
-/// The rate changes no segment of a controller that does not use it, and BBR gets it although nobody reports it.
+/// The rate changes no segment of a controller that does not use the rate. BBR gets the rate even if the connection does
+/// not report it.
 #[test]
-fn the_delivery_rate_is_measured_only_if_somebody_needs_it() {
+fn the_delivery_rate_is_measured_only_if_a_controller_or_a_report_needs_it() {
     let run = |reports_rate, controller: &str| {
         let faults = Faults { loss: 0.05, reorder: 0.1, jitter: Duration::from_millis(5), ..Faults::NONE };
         let mut pair = Pair::new(Profile::linux_6_1(), Profile::linux_6_1(), faults, 1);

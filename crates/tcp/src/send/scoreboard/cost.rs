@@ -111,7 +111,7 @@ fn the_capacity_follows_the_window_in_steps() {
     }
 }
 
-/// What is sent before the rate is asked for is measured from its transmission on.
+/// If the measurement of the rate is enabled later, segments sent before are measured from their transmission on.
 #[test]
 fn stamps_are_kept_from_the_call_on() {
     let mut board = Scoreboard::default();
