@@ -213,9 +213,9 @@ def _named_receiver_controls(scenario: Scenario) -> set[str]:
     """Returns the names of the flows whose table sets `receiver_stack.cc`."""
     text, _, changes = scenario.source
     # A text with all defaults sets every key.
-    flows = {} if text == scenario.to_toml() else dict(enumerate(tomllib.loads(text).get("flow", []), start=1))
-    names = {number: flow.get("name", f"flow{number}") for number, flow in flows.items()}
-    found = {names[number] for number, flow in flows.items() if "cc" in flow.get("receiver_stack", {})}
+    tables: list[dict[str, Any]] = [] if text == scenario.to_toml() else tomllib.loads(text).get("flow", [])
+    names: dict[int, str] = {number: flow.get("name", f"flow{number}") for number, flow in enumerate(tables, start=1)}
+    found = {names[number] for number, flow in enumerate(tables, start=1) if "cc" in flow.get("receiver_stack", {})}
     for key, value in changes:
         flow, _, rest = key.removeprefix("flow.").partition(".receiver_stack")
         if key.startswith("flow.") and (rest == ".cc" or (not rest and "cc" in str(value))):

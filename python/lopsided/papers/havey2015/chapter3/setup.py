@@ -252,7 +252,7 @@ CURL = Experiment(
     key="fwp-repair-curl",
     summary="the same, with one curl for each missing range: a handshake and a request precede its data",
     cases=tuple(
-        _repaired(error, {"flow.object.app.range_connections": CURLS, "scenario.duration": CURL_DURATION})
+        _repaired(error, {"flow.object.app.range_connections": str(CURLS), "scenario.duration": CURL_DURATION})
         for error in ERRORS
     ),
     measure=repair,
