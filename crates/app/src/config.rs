@@ -7,7 +7,8 @@ use lopsided_spec::{AnyPart, Chosen, Key, Part, key};
 use std::fmt;
 use std::sync::Arc;
 
-/// Settings of an application, declared as a [`Part`]. The applications at the two ends of a flow are built from them.
+/// Settings of an application, declared as a [`Part`]. The applications at the two ends of a flow are built from these
+/// settings.
 ///
 /// # Examples
 ///

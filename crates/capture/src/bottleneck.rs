@@ -156,8 +156,8 @@ fn floor_ms(connection: &Connection, sender: usize) -> f64 {
     connection.halves(sender).into_iter().flatten().sum::<u64>() as f64 * 1e-6
 }
 
-/// Returns the one of two hosts with more bytes in the capture, and the direction of its traffic that uses the link
-/// from `from` to `to`.
+/// Returns the endpoint's host with more bytes in the capture (`from` as a sender, `to` as a receiver), and the
+/// direction of its traffic over the link.
 fn busier(connection: &Connection, from: usize, to: usize, loads: &Loads) -> (IpAddr, Towards) {
     let (from, to) = (connection.ends[from].address, connection.ends[to].address);
     let at_source = loads.total(from, Towards::Network) > loads.total(to, Towards::Host);

@@ -196,7 +196,7 @@ impl Connection {
 
     /// Returns the window scale shift of an endpoint's advertised windows; 0 if windows are not scaled.
     fn shift(&self, end: usize) -> u8 {
-        // RFC 7323, section 2.2: windows are scaled only if both SYNs have the option.
+        // RFC 7323, section 2.2: windows are scaled only if both SYNs contain the option.
         let of = |end: usize| self.directions[end].syn.and_then(|options| options.window_scale);
         if of(1 - end).is_some() { of(end).unwrap_or(0) } else { 0 }
     }

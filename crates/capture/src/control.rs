@@ -1,8 +1,8 @@
 //! Infers the congestion control of a sender. Every known congestion control is replayed with the ACKs of the capture.
 //! The most probable congestion control is the one whose window best matches the sender's flight size.
 //!
-//! [`Fit`] contains the errors of the windows after losses and between losses. BBR is recognized by other signs. Left
-//! out: reductions after ECN marks.
+//! [`Fit`] contains the errors of the windows after losses and between losses. BBR is recognized by other indicators.
+//! Left out: reductions after ECN marks.
 
 use crate::replay::{Compared, replay};
 use crate::steps::{Loss, Step};
@@ -54,16 +54,16 @@ const INDEPENDENT: f64 = 8.0;
 const UNLISTED: f64 = -3.0;
 const UNLISTED_REDUCTION: f64 = 1.5;
 const UNLISTED_GROWTH: f64 = 0.3;
-/// Natural logarithm of the weight of BBR without any sign.
+/// Natural logarithm of BBR's weight before its indicators are added.
 const BBR: f64 = -7.0;
 /// A congestion control is named if it is at least as probable as all other congestion controls together.
 const NAMED: f64 = 0.5;
-/// The values that the signs of BBR add to the logarithm of its weight.
+/// If the log contains an indicator of BBR, the indicator's value is added to the logarithm of BBR's weight.
 const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
 const JUMPS_SIGN: f64 = 8.0;
 const PACING_SIGN: f64 = 8.0;
-/// A sign of BBR: in at least this share of the round trips, the flight falls without a loss.
+/// An indicator of BBR: the flight falls without a loss in at least this share of the round trips.
 const FALLS: f64 = 0.1;
 /// A decrease of the flight counts if it exceeds both this share of the flight and two segments.
 const FALL: f64 = 0.1;
@@ -231,7 +231,7 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
         (fits, weights) = (Vec::new(), Vec::new());
     }
     let unlisted = fits.iter().map(Fit::log_likelihood_of_unlisted).fold(UNLISTED, f64::min);
-    // Without a sign, BBR is one of many congestion controls that are not replayed.
+    // Without an indicator, BBR is one of many congestion controls that are not replayed.
     weights.push(if signs > 0.0 { BBR + signs } else { f64::NEG_INFINITY });
     fits.push(Fit { name: "bbr", reduction: 0.0, reductions: 0, growth: 0.0, periods: 0, probability: 0.0 });
     let most = weights.iter().copied().fold(unlisted, f64::max);

@@ -1,6 +1,6 @@
 //! A fast hash function for the tables of connections.
 //!
-//! It multiplies by random numbers, as wyhash does. The standard library's SipHash takes a tenth of the time of a whole
+//! It multiplies by random numbers, as wyhash does. The standard library's SipHash takes 10 % of the time of an
 //! analysis. Constant numbers would let a hostile capture give all its connections the same hash.
 
 use std::hash::{BuildHasher, Hasher, RandomState};

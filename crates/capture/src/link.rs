@@ -18,8 +18,8 @@ const TAG: usize = 4;
 /// Maximum number of VLAN tags of a frame.
 const MOST_TAGS: usize = 3;
 
-/// Returns the captured bytes of a frame's IP packet. Returns `None` for other link types, other protocols and short
-/// frames.
+/// Returns the captured bytes of a frame's IP packet. Returns `None` if the link type or the protocol is not supported,
+/// or if the frame is too short.
 pub(crate) fn ip_packet<'a>(frame: &Frame<'a>) -> Option<&'a [u8]> {
     let data = frame.data;
     match frame.link {

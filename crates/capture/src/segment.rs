@@ -26,7 +26,7 @@ pub struct Options {
     pub mss: Option<u16>,
     /// Shift count of the window field, at most 14 (RFC 7323, section 2); in SYNs only.
     pub window_scale: Option<u8>,
-    /// True if the segment has the option SACK-permitted (RFC 2018, section 2); in SYNs only.
+    /// True if the segment contains the option SACK-permitted (RFC 2018, section 2); in SYNs only.
     pub sack_permitted: bool,
     /// Timestamp value and timestamp echo reply, TSval and TSecr (RFC 7323, section 3).
     pub timestamps: Option<(u32, u32)>,
@@ -43,7 +43,7 @@ impl Options {
     /// Parses the bytes of the options. Stops at an option whose length is invalid.
     fn parse(mut rest: &[u8]) -> Options {
         let mut options = Options::default();
-        // RFC 7323, appendix A: most segments have only timestamps, behind two bytes of padding.
+        // RFC 7323, appendix A: most segments contain only timestamps, after two bytes of padding.
         if let ([1, 1, 8, 10, body @ ..], 12) = (rest, rest.len()) {
             options.take(8, body);
             return options;
@@ -118,7 +118,8 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Parses the TCP segment in a frame. Returns `None` for other protocols, fragments, and truncated headers.
+    /// Parses the TCP segment in a frame. Returns `None` if the frame does not carry TCP, carries a fragment, or
+    /// contains a truncated header.
     pub fn of(frame: &Frame<'_>) -> Option<Segment> {
         let packet = ip_packet(frame)?;
         let ip = Ip::plain(packet).or_else(|| Ip::parsed(packet))?;
@@ -152,7 +153,7 @@ impl Segment {
     }
 }
 
-/// The fields of an IP header that a [`Segment`] needs, and the TCP segment behind it.
+/// The fields of an IP header that a [`Segment`] needs, and the TCP segment after the header.
 struct Ip<'a> {
     source: IpAddr,
     target: IpAddr,
@@ -165,8 +166,8 @@ struct Ip<'a> {
 }
 
 impl Ip<'_> {
-    /// Reads an IPv4 packet with TCP that is not a fragment. `None` for all other packets, including damaged ones.
-    /// Nearly all packets are of this kind, and the parser takes three times as long.
+    /// Reads an IPv4 packet that carries TCP and is not a fragment. `None` for all other packets, including damaged
+    /// packets. This is the fast path for nearly all packets: [`Ip::parsed`] takes three times as long.
     fn plain(packet: &[u8]) -> Option<Ip<'_>> {
         const VERSION_4: u8 = 4;
         const TCP: u8 = 6;
@@ -195,7 +196,7 @@ impl Ip<'_> {
         })
     }
 
-    /// Parses an IP packet, with the extension headers of IPv6. `None` for other protocols than TCP, and for fragments.
+    /// Parses an IP packet, including IPv6 extension headers. `None` if the packet is a fragment or does not carry TCP.
     fn parsed(packet: &[u8]) -> Option<Ip<'_>> {
         let (ip, _) = LaxIpSlice::from_slice(packet).ok()?;
         let (stated, ecn, ttl, id) = match &ip {

@@ -165,7 +165,7 @@ struct Rounds {
     slow_start: bool,
     /// Slow-start threshold in bytes after a timeout.
     threshold: u32,
-    /// True if another limit than the congestion window applied in this round trip.
+    /// True if a limit other than the congestion window applied in this round trip.
     spoiled: bool,
     /// Number of consecutive round trips in which the flight grew more slowly than in slow start.
     slow_rounds: u32,

@@ -68,9 +68,9 @@ pub(crate) struct DropTailPath {
     next_arrival: Time,
     /// Transit records of the packets that an observer may see in the queue or on the line.
     transits: VecDeque<Transit>,
-    /// Number of records in `transits` whose entry is in the statistics.
+    /// Number of records in `transits` whose packets are already counted as entered in the statistics.
     entered: u32,
-    /// Number of records in `transits` whose departure from the queue is in the statistics.
+    /// Number of records in `transits` whose packets are already counted as departed from the queue in the statistics.
     departed: u32,
     /// `None` if the limit is in packets and the line has no loss model.
     rare: Option<Box<RareState>>,

@@ -88,7 +88,7 @@ fn flows_of_a_scenario_share_a_line_with_foreign_packets() {
     let options = RunOptions { outside: vec![outside(SERVER, 9), outside(CLIENT, 1)], ..RunOptions::default() };
     let run = Run::new(&scenario, 1, options).expect("a network with two edges");
     let &[server, client] = run.edges() else { panic!("two edges") };
-    // A packet from an unknown address to the command, such as one from the Internet.
+    // A packet from an unknown address to the command, such as a packet from the Internet.
     let packet = v4(17, 0, &[], &octets(100));
     let coming = VecDeque::from([(Time::ZERO + Duration::from_millis(500), server, packet)]);
     let (mut others, mut pumped) = (Others { now: Time::ZERO, coming, came_out: Vec::new() }, Pumped::default());

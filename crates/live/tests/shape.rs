@@ -1,4 +1,5 @@
-//! A queue discipline on a real interface keeps the rate, and traffic continues after the process is killed.
+//! A queue discipline on a real interface sends at the configured rate, and traffic continues after the process is
+//! killed.
 //!
 //! These tests print a note and pass if the machine does not permit namespaces, or lacks NFQUEUE or a tool that sets
 //! its rules.

@@ -119,7 +119,7 @@ impl MergePoint {
         self.first
     }
 
-    /// Returns the time by which the link must have the first packet; `Time::MAX` if there is no packet.
+    /// Returns the time by which the link must have received the first packet; `Time::MAX` if there is no packet.
     #[inline]
     pub fn due(&self) -> Time {
         if self.first == Time::MAX { Time::MAX } else { self.first + self.delay }

@@ -846,7 +846,7 @@ impl<H: Node> Network<H> {
         self.queue.set(node.index(), due);
     }
 
-    /// Returns the time of the node's next event. A link also needs the packets of its merge point.
+    /// Returns the time of the node's next event. For a link, this time also depends on the packets in its merge point.
     #[inline(always)]
     fn due(&self, merge_point: Option<u32>, own: Option<Time>) -> Option<Time> {
         let Some(merge_point) = merge_point else { return own };

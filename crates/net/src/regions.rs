@@ -38,7 +38,7 @@ pub(crate) enum Feeder {
 /// All feeders of a group or shared link, each with its minimum delay to the group or link.
 pub(crate) type Feeders = Vec<(Feeder, Duration)>;
 
-/// A host and the link that leads to it.
+/// A host and the link that leads to this host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub host: NodeId,

@@ -5,8 +5,8 @@ use crate::regions::{Feeder, Feeders, Group, Inlet, Region, Regions, SharedLink,
 use lopsided_core::{Cx, Duration, EventMask, Node, NodeId, Packet, Time};
 use std::collections::BTreeMap;
 
-/// Regions are used only if the lookahead is at least this plus `LOOKAHEAD_PER_REGION` for each region. Visits of
-/// regions take 2 ns each. They then take at most 2 % of the simulated time.
+/// Regions are used only if the lookahead is at least this duration plus `LOOKAHEAD_PER_REGION` for each region. A
+/// visit of a region takes 2 ns, so all visits together take at most 2 % of the simulated time.
 const LEAST_LOOKAHEAD: Duration = Duration::from_micros(10);
 const LOOKAHEAD_PER_REGION: Duration = Duration::from_nanos(100);
 

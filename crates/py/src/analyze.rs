@@ -698,7 +698,7 @@ fn direction_row(
     }
 }
 
-/// Returns the names of the options that both SYNs have.
+/// Returns the names of the options that both SYNs contain.
 fn options(connection: &Connection) -> String {
     let [Some(one), Some(other)] = [connection.directions[0].syn, connection.directions[1].syn] else {
         return String::new();

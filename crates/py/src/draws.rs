@@ -1,4 +1,4 @@
-//! Returns random numbers of the simulator to emulations that must use the same values.
+//! Gives Python access to the simulator's random numbers, for emulations that must draw the same values.
 
 use lopsided_core::Rng;
 use pyo3::prelude::*;

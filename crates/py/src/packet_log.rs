@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-/// One field of all packets per list.
+/// The columns of the log. Each list contains one field of all packets.
 #[derive(Default)]
 struct Log {
     time_s: Vec<f64>,

@@ -1,8 +1,8 @@
 //! Access links with typical values, selected by name: `preset = "docsis31-1000-35"` in `[link]`. Other keys of the
 //! scenario override single values of the preset.
 //!
-//! Rates are advertised rates, and round-trip times are measured to a nearby server. Buffers are measured values if the
-//! source has them, otherwise 100 ms to 250 ms. Names end with the downlink and uplink rates in Mbit/s.
+//! Rates are advertised rates, and round-trip times are measured to a nearby server. Buffer sizes are measured if the
+//! source contains measurements, otherwise 100 ms to 250 ms. Names end with the downlink and uplink rates in Mbit/s.
 
 /// A named access line.
 ///

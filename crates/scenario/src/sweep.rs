@@ -146,7 +146,7 @@ impl Axis {
     /// `:5` adds 5 in each step, `:x2` doubles the number. The unit at the end applies to all numbers without a unit.
     ///
     /// # Errors
-    /// Returns an error if the text has none of these forms, or if it has too many values.
+    /// Returns an error if the text matches none of these forms, or if the axis would contain too many values.
     pub fn parse(text: &str) -> Result<Axis, UnitError> {
         let (key, values) = text.split_once('=').ok_or_else(|| {
             UnitError::new(format!("{} has no `=`", quote(text)))
@@ -251,7 +251,7 @@ fn read_arm(name: &str, item: &Node) -> AxisValue {
     AxisValue { label, overrides }
 }
 
-/// Reports keys that the scenario does not have. The values are checked only when a point runs.
+/// Reports keys that do not exist in the scenario. The values are checked only when a point runs.
 fn try_out(root: &Table, arms: &[AxisValue], place: Place, report: &mut Report<'_>) {
     let mut tried: Vec<&str> = Vec::new();
     for (key, value) in arms.iter().flat_map(|arm| &arm.overrides) {
@@ -308,7 +308,7 @@ fn parse_values(text: &str) -> Result<Vec<String>, UnitError> {
 }
 
 /// Parses `first..last`, `first..last:step` or `first..last:xfactor`, followed by a unit. Returns `None` if the text
-/// has none of these forms.
+/// matches none of these forms.
 fn parse_range(text: &str) -> Result<Option<Vec<String>>, UnitError> {
     const MOST_VALUES: usize = 100_000;
     let Some((first, rest)) = text.trim().split_once("..") else { return Ok(None) };

@@ -58,7 +58,7 @@ struct Line {
     heard: Time,
 }
 
-/// A connection is aborted if a response longer than this, in bytes, has no header.
+/// Length in bytes. A connection is aborted if the header of a response longer than this length is missing.
 const LONG: u64 = 64 << 10;
 
 /// Reason to abort a connection.
@@ -379,7 +379,7 @@ impl Application for RepairClient {
             if line.waits() && now.saturating_since(line.heard) >= self.config.stall_timeout {
                 let single = line.single;
                 self.give_up(at, NoHead, io);
-                // Another connection may have taken the place of one for a single range.
+                // `give_up` has removed the connection, and another connection may now have the index `at`.
                 if single {
                     continue;
                 }

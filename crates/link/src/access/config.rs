@@ -42,7 +42,7 @@ pub trait AccessKind: Part {
     ///
     /// # Errors
     ///
-    /// Returns an error if the kind needs a rate and has none, or if its settings contradict each other.
+    /// Returns an error if the kind needs a rate and none is given, or if its settings contradict each other.
     fn build(&self, rate: Option<BitRate>, rng: Rng) -> Result<Box<dyn Shaper>, Fault>;
 }
 
@@ -75,7 +75,7 @@ impl AccessConfig {
     ///
     /// # Errors
     ///
-    /// Returns an error if the kind needs a rate and has none, or if its settings contradict each other.
+    /// Returns an error if the kind needs a rate and none is given, or if its settings contradict each other.
     pub fn build(&self, rate: Option<BitRate>, seed: u64, role: &str) -> Result<AnyShaper, Fault> {
         let rng = Rng::for_role(seed, &format!("{role}/access"));
         (self.0.build)(&*self.0.part, rate, rng).map(AnyShaper::Custom)

@@ -482,7 +482,7 @@ fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     let mut edge = |edge: Seq| {
         let offset = edge.since(last);
         last = edge;
-        // The RFC's variable-length encoding has 15, 22, 29 or 32 bits for the value.
+        // The RFC's variable-length encoding stores the value in 15, 22, 29 or 32 bits.
         match offset {
             ..0x8000 => 2,
             0x8000..0x40_0000 => 3,
@@ -507,8 +507,8 @@ fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
 /// Builds an `IR` (static part and all fields) or an `IR-DYN` (changing fields). Only the size matters.
 fn whole(kind: u8, new: &Reference) -> Vec<u8> {
     let v4 = matches!(new.header.addresses, Addresses::V4 { .. });
-    // The static part of an `IR` has protocol, addresses and ports. The dynamic part of both packet types has the other
-    // fields of IP and TCP.
+    // The static part of an `IR` contains the protocol, addresses and ports. The dynamic part of both packet types
+    // contains the other fields of IP and TCP.
     let fixed = if kind == IR { if v4 { 14 } else { 38 } } else { 0 };
     let dynamic = if v4 { 5 } else { 2 } + 16 + if new.stride > 0 { 2 } else { 0 };
     let mut out = BitWriter::default();

@@ -5,7 +5,7 @@ use lopsided_core::Rng;
 use lopsided_queue::QueueConfig;
 use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 
-/// The settings that every kind of medium has.
+/// The settings that all kinds of medium share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MediumSettings {
     /// Name of the medium. Links name it as one of their ends.
@@ -50,7 +50,7 @@ pub struct MediumSettings {
 /// assert_eq!(MediumConfig::new(Clear::default()).part().info().name, "clear");
 /// ```
 pub trait MediumKind: Part {
-    /// Returns the settings that every kind of medium has.
+    /// Returns the settings that all kinds of medium share.
     fn settings(&self) -> &MediumSettings;
 
     /// Builds the medium of one run for stations with these names. No other part uses `rng`.
@@ -97,7 +97,7 @@ impl MediumConfig {
         &*self.0.part
     }
 
-    /// Returns the settings that every kind of medium has.
+    /// Returns the settings that all kinds of medium share.
     pub fn settings(&self) -> &MediumSettings {
         (self.0.build.settings)(&*self.0.part)
     }

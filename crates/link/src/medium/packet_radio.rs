@@ -40,7 +40,7 @@ pub struct PacketRadioConfig {
     pub latency: Duration,
     /// Size of an RTS, a CTS and an acknowledgement, in bytes.
     pub control: Bytes,
-    /// True if an acknowledgement can be piggybacked on a frame of the opposite direction.
+    /// True if an acknowledgement can be piggybacked on a frame in the opposite direction.
     pub piggyback: bool,
     /// True if the stations form a chain; false if all stations reach each other directly.
     pub chain: bool,

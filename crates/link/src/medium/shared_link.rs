@@ -106,7 +106,7 @@ impl SharedLink {
         SharedLink { stations, waiting: Vec::new(), medium, ports, out: VecDeque::new() }
     }
 
-    /// The port that leads to a packet's destination.
+    /// Returns the port that leads to a packet's destination.
     fn port_to(&self, packet: &Packet) -> Option<Port> {
         let wanted = destination(packet.dst());
         let at = self.ports.binary_search_by_key(&wanted, |(destination, _)| *destination).ok()?;

@@ -345,7 +345,7 @@ impl Qdisc for Holds {
     }
 }
 
-/// Rates of 0.3 to 5 Gbit/s, so that a test has few nanoseconds. Odd numbers reveal rounding errors.
+/// Rates of 0.3 to 5 Gbit/s, so that a test simulates few nanoseconds. Odd numbers reveal rounding errors.
 fn rate() -> impl Strategy<Value = BitRate> {
     (300_000_001..5_000_000_000_u64).prop_map(BitRate::from_bps)
 }

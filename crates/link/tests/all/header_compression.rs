@@ -62,7 +62,7 @@ impl Segment {
         Packet::unbooked(id, now, new)
     }
 
-    /// Returns the segment with its headers stored as bytes and another IP identification.
+    /// Returns the segment with its headers stored as bytes and with a different IP identification.
     fn foreign(&self, id: u64, now: Time) -> Packet {
         let octets = wire::encode(&self.packet(id + 7000, now));
         Packet::unbooked(id, now, wire::read_foreign(FlowId(0), &octets).expect("a whole packet"))
@@ -448,8 +448,8 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     );
     let slow = |at: u32| Segment { timestamp: Some(7 + 300 * at), ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(slow).collect()), [9, 9, 9], "a step of 300 ticks takes two octets");
-    // A changed window needs `seq_7`. A duplicate ACK has `seq_4` again, because the acknowledgement number does not
-    // advance.
+    // A changed window needs `seq_7`. A duplicate ACK is sent as `seq_4` again, because the acknowledgement number does
+    // not advance.
     let window = |at: u32| Segment { window: 8192 - 4 * at as u16, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(window).collect()), [8, 8, 8]);
     assert_eq!(behind(6, [acks(8), vec![acks(8)[7].clone()]].concat()), [4, 4, 4]);

@@ -146,7 +146,7 @@ proptest! {
             bench.touch(nanos(at), Touch::Packet(*size));
         }
         bench.run_until(Time::MAX);
-        // The loss of the last packet has no event, so only a later measurement counts the loss.
+        // The loss of the last packet causes no event, so only a later measurement counts the loss.
         bench.view(nanos(at + 10_000_000_000), |link| link.counters());
         let seen = watcher.0.lock().unwrap();
         prop_assert_eq!(&seen.entered, &seen.left);

@@ -29,7 +29,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The two namespaces, as the pump uses them.
+/// The namespaces at both ends of the link: their TUN devices, and the channels to their processes.
 #[derive(Debug)]
 pub(crate) struct Rooms {
     /// The namespace of the command.

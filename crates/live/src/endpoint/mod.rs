@@ -45,7 +45,7 @@ const BATCH: usize = 32;
 /// Difference in bytes between an IPv6 and an IPv4 header. The simulator's MTU assumes IPv4.
 const V6_MORE: u64 = 20;
 
-/// The behaviour of a socket's connections.
+/// Settings that determine the behaviour of a socket's connections.
 ///
 /// # Examples
 ///

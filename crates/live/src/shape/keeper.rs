@@ -11,7 +11,7 @@ const SET: &[u8] = b"+";
 /// Message that ends the keeper.
 const END: &[u8] = b"-";
 
-/// Formats the tools that failed as a reply. Each line contains a tool and its error message.
+/// Formats a reply that lists the failed tools. Each line contains a tool and its error message.
 fn refusal(tried: &[(String, String)]) -> Vec<u8> {
     let lines: Vec<String> = tried.iter().map(|(tool, failure)| format!("{tool}\t{failure}")).collect();
     let mut answer = lines.join("\n").into_bytes();
@@ -19,7 +19,7 @@ fn refusal(tried: &[(String, String)]) -> Vec<u8> {
     answer
 }
 
-/// Parses a reply of [`refusal`].
+/// Parses the reply that [`refusal`] formats. Returns each failed tool with its error message.
 fn tried(answer: &[u8]) -> Vec<(String, String)> {
     let answer = String::from_utf8_lossy(answer);
     answer

@@ -32,7 +32,7 @@ pub(super) struct RoundTrips {
 #[derive(Debug, Default)]
 struct Shared {
     /// Sending and receiving host of each flow; `None` for hosts of the simulator. For a host behind a passage, the
-    /// passage's far edge.
+    /// entry is the passage's far edge.
     hosts: Vec<[Option<NodeId>; 2]>,
     /// Unacknowledged data of each connection, by flow and sender's port.
     connections: BTreeMap<(u32, u16), Flight>,

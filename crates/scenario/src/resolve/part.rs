@@ -81,15 +81,16 @@ pub(super) fn read_family(
     part
 }
 
-/// Returns the kind of a part without the key `kind`. If the family permits it, this is the first kind that has all
-/// given keys, otherwise the default.
+/// Returns the kind of a part without the key `kind`. If the family permits it, this is the first kind that supports
+/// all given keys, otherwise the default.
 fn kind_by_keys(family: &Family, layers: &Layers<'_>) -> &'static str {
     let members = (family.members)();
     let all: Vec<&str> = members.iter().flat_map(|member| member.info.names()).collect();
     let fits = |info: &PartInfo| all.iter().all(|key| !layers.has(key) || info.key(key).is_some());
     let has_some = |info: &PartInfo| info.names().any(|key| layers.has(key));
     let found = members.iter().find(|member| fits(&member.info));
-    // If no kind has all given keys, choose a kind that has at least one of them, so that the error message is helpful.
+    // If no kind supports all given keys, choose a kind that supports at least one of them, so that the error message
+    // is helpful.
     let found = found.or_else(|| members.iter().find(|member| has_some(&member.info)));
     found.filter(|_| family.infer_kind).unwrap_or(&members[0]).info.name
 }

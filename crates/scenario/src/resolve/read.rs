@@ -1,4 +1,4 @@
-//! Reads keys from several tables. The most specific table that has a key determines its value.
+//! Reads keys from several tables. The most specific table that sets a key determines its value.
 
 use crate::error::{Place, Report};
 use crate::schema::join;
@@ -50,7 +50,7 @@ impl<'t> Layers<'t> {
         Layers { tables: found.into_iter().map(|(table, path, _)| (table, path)).collect(), place }
     }
 
-    /// Returns the most specific table that has one of the keys. For keys that exclude each other.
+    /// Returns the most specific table that sets one of the keys. Used for keys that exclude each other.
     pub(super) fn deciding(&self, keys: &[&str]) -> Layers<'t> {
         let found = self.tables.iter().find(|(table, _)| keys.iter().any(|key| table.get(key).is_some()));
         Layers { tables: found.cloned().into_iter().collect(), place: self.place }

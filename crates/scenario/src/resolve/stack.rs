@@ -18,7 +18,7 @@ const HEADERS: u64 = 40;
 /// options.
 const SMALLEST_MSS: u64 = 64;
 
-/// Reads the TCP settings of one end. `controllers` are the names that `cc` may have.
+/// Reads the TCP settings of one end. `controllers` are the valid values of `cc`.
 pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &mut Report<'_>) -> StackConfig {
     let profile = read(layers, "profile", |node| value::choice(node, "profile", PROFILES), report);
     let cc = read(layers, "cc", |node| congestion_control(node, controllers), report).unwrap_or(CONTROLLERS[0]);

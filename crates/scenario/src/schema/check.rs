@@ -145,7 +145,7 @@ fn meant(word: &str, shape: &PartInfo) -> Option<&'static str> {
     renamed.map(|(_, new)| *new).or_else(|| nearest(word, shape.names()))
 }
 
-/// Returns the top-level table that has this key.
+/// Returns the top-level table that supports this key.
 fn elsewhere(word: &str) -> Option<&'static str> {
     let file = super::file();
     let has = |key: &&KeyInfo| match key.value_type {

@@ -20,7 +20,7 @@ pub(crate) trait WithKinds {
     fn table(&'static self) -> PartInfo;
     /// Like [`WithKinds::table`], but a key that several kinds share is declared as `kind` declares it.
     fn table_of_kind(&'static self, kind: &str) -> PartInfo;
-    /// Returns the kinds that have a key, each with its declaration of the key.
+    /// Returns the kinds that support a key, each with its declaration of the key.
     fn kinds_with(&self, key: &str) -> Vec<(&'static str, KeyInfo)>;
 }
 

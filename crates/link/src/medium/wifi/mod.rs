@@ -46,8 +46,8 @@ impl MediumKind for WifiConfig {
     fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
         self.check()?;
         let mut config = self.clone();
-        // `complete` has already converted the modulation settings of a scenario file. Settings that were made in code
-        // are converted here.
+        // `complete` has already converted the modulation settings of a scenario file. Settings that were created in
+        // code are converted here.
         let said = self.mcs.is_some() || self.width_mhz.is_some() || self.streams.is_some() || self.guard.is_some();
         let Rate { rate, symbol, preamble } = config.settle_modulation()?;
         if said {

@@ -275,7 +275,7 @@ impl Outbox {
     }
 
     /// Ends the exchange of the aggregate. `acknowledged` is true if the acknowledgement arrived. An MPDU is dropped
-    /// after `retries` retransmissions. If `retries` is `None`, an MPDU is dropped if it has not arrived.
+    /// after `retries` retransmissions. If `retries` is `None`, every MPDU that has not arrived is dropped.
     pub fn settle(&mut self, acknowledged: bool, retries: Option<u32>, mut lost: impl FnMut(FrameId)) {
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];

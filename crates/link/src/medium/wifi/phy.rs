@@ -131,7 +131,7 @@ impl Standard {
     ///
     /// # Errors
     ///
-    /// Returns an error if the standard does not have the modulation.
+    /// Returns an error if the standard does not define the modulation.
     pub(super) fn rate(self, modulation: Modulation) -> Result<Rate, Fault> {
         let Modulation { mcs, width_mhz, streams, guard } = modulation;
         let (modulations, most_streams, useful_nanos) = match self {

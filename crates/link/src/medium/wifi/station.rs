@@ -8,7 +8,7 @@ use lopsided_core::{Duration, Time};
 /// One station.
 #[derive(Debug)]
 pub(super) struct Station {
-    /// The receivers of the station's frames, by number; `None` for a station that never received a frame from it.
+    /// The receivers of the station's frames, by number; `None` for a station to which this station never sent a frame.
     pub peers: Vec<Option<Peer>>,
     /// The receiver of the latest transmission.
     pub latest: usize,
@@ -59,7 +59,7 @@ impl Station {
         self.peers.iter().flatten().all(Peer::is_empty)
     }
 
-    /// The queues for a receiver of frames that were sent or requested.
+    /// Returns the queues for a receiver. A frame for this receiver must have been requested before.
     pub fn peer_mut(&mut self, receiver: usize) -> &mut Peer {
         self.peers[receiver].as_mut().expect("it has queues for its receivers")
     }
