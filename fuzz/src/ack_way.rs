@@ -1,11 +1,11 @@
-//! Any chain of stages and any discipline on the path of a connection's ACKs, exact to the byte: the data arrives
-//! unchanged, and the sender receives no false information.
+//! A connection whose ACKs pass through any chain of stages and any queue discipline. Every byte of the data must
+//! arrive unchanged, and the sender must receive no false information.
 //!
 //! Data flows in one direction, with losses and marks that the input chooses. Its ACKs pass the stages and the queue.
-//! The ACKs that come out are compared with those that the receiver sent:
+//! The ACKs that leave the queue are compared with the ACKs that the receiver sent:
 //!
-//! - Each acknowledgement number is one that the receiver sent. The numbers decrease only if the receiver's did.
-//! - All SACK blocks and counts of marks that leave are ones that the receiver sent.
+//! - The receiver has sent each acknowledgement number. The numbers decrease only if the receiver's numbers decreased.
+//! - The receiver has sent all SACK blocks and counts of marks that leave the queue.
 //! - No stage delays or removes a report of marks or SACK blocks: each leaves the stages at the time at which it
 //!   entered.
 //! - All counts of accurate ECN leave, in the order in which the receiver sent them.

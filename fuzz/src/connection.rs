@@ -27,7 +27,7 @@ struct Setup {
 
 #[derive(Debug, Arbitrary)]
 enum Operation {
-    /// The peer sends a segment whose sequence numbers are the correct ones plus an offset.
+    /// The peer sends a segment whose sequence numbers are the correct numbers plus an offset.
     Segment(Forged),
     /// The peer acknowledges this share, in units of 1 / 255, of the outstanding data.
     Acknowledge(u8, u16),

@@ -1,8 +1,9 @@
-//! Any tree of queue disciplines and any chain of stages in both directions of a link, with any settings that they
-//! accept. TCP segments and datagrams cross the link, every operation of every queue is checked, and all packets and
-//! bytes are accounted for.
+//! A link with any tree of queue disciplines and any chain of stages in both directions, with any valid settings. TCP
+//! segments and datagrams cross the link, every operation of every queue is checked, and all packets and bytes are
+//! accounted for.
 //!
-//! The target iterates over the registered disciplines, stages and keys, so it covers new ones without a change here.
+//! The target iterates over the registered disciplines, stages and keys, so it also covers disciplines, stages and keys
+//! that are added later.
 
 use crate::Input;
 use lopsided_core::{BitRate, Bytes, Dir, Duration};

@@ -23,7 +23,7 @@ type Table<K> = std::collections::HashMap<K, usize, Seeds>;
 
 /// All TCP connections of a capture, and counters for the whole capture.
 ///
-/// The crate's documentation has an example.
+/// The crate's documentation contains an example.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
     /// The connections in the order of their first packets.

@@ -213,7 +213,7 @@ fn packets(record: &Segment, full: u32) -> impl Iterator<Item = Segment> {
 /// Returns the sequence and acknowledgement numbers, length, flags, timestamps and IPv4 identification.
 fn key(segment: &Segment) -> Key {
     let timestamps = segment.options.timestamps;
-    // A merged record has the flags PSH and CWR of only one of its packets, so these flags are ignored for data.
+    // A merged record contains the flags PSH and CWR of only one of its packets, so these flags are ignored for data.
     let merged = if segment.len > 0 { Flags::PSH.0 | Flags::CWR.0 } else { 0 };
     (segment.seq.get(), segment.ack.get(), segment.len, segment.flags.0 & !merged, timestamps, segment.ip_id)
 }

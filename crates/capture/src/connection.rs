@@ -6,7 +6,7 @@ use crate::points::Points;
 use crate::segment::{Endpoint, Segment};
 use lopsided_core::packet::Flags;
 
-/// Segment size in bytes if a SYN has no MSS option (RFC 9293, section 3.7.1).
+/// Segment size in bytes if a SYN contains no MSS option (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 /// A capture counts as near an endpoint if the RTT between the two is at most this share of the whole RTT.
 const AT_AN_END: f64 = 0.1;

@@ -277,7 +277,7 @@ fn jumps(steps: &[Step], mss: f64) -> (usize, usize) {
     let (mut count, mut jumps) = (0, 0);
     for run in steps.split(|step| step.repairs || step.spoiled || step.slow_start) {
         count += run.len();
-        // A step without a segment has the flight of the previous step.
+        // A step without a segment keeps the flight of the previous step.
         let mut latest = 0;
         let flights: Vec<f64> = run
             .iter()
@@ -333,7 +333,7 @@ fn gaps_between_dips(steps: &[Step]) -> Vec<f64> {
             continue;
         }
         most = most.max(step.flight_bytes);
-        // After a loss, every congestion control has a small flight.
+        // The flight is small after a loss, with every congestion control.
         if quiet < 2 * ROUND {
             continue;
         }

@@ -41,7 +41,7 @@ impl Thinning {
 
 /// The results for one direction of data. Values that the capture does not show are NaN.
 ///
-/// The crate's documentation has an example.
+/// The crate's documentation contains an example.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The place where the capture was taken, relative to this direction of data.

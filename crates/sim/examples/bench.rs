@@ -2,7 +2,7 @@
 //! `flows=N`, `loss=P`, `seconds=S`, `cc=NAME`, `profile=NAME`, `transport=KIND`, `queue=KIND`, `stage=1`, `watch=1`,
 //! `cores=N`. `bench controls` prints the names for `cc`.
 //!
-//! The workloads equal those of the comparison with other simulators:
+//! The workloads are the same as in the comparison with other simulators:
 //!
 //! - **m**: an access line of 2.4 Mbit/s down and 196 kbit/s up with buffers of 50 packets. A download runs for 240 s,
 //!   and an upload starts after 120 s.

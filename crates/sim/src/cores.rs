@@ -1,6 +1,6 @@
 //! The number of threads that a run used, with the reason.
 //!
-//! Hosts advance independently within short intervals of virtual time. Several threads are used if an interval has
+//! Hosts advance independently within short intervals of virtual time. Several threads are used if an interval contains
 //! enough events (see `net/crews.rs`). The result does not depend on the number of threads.
 
 use crate::host::Host;
@@ -15,7 +15,8 @@ pub struct CoresUsed {
     pub cores: usize,
     /// Share of the events that were handled on several threads, from 0 to 1.
     pub share: f64,
-    /// In words: by how much time hosts may run ahead of each other, or why the run used one thread.
+    /// Explanation in words: the time by which hosts may run ahead of each other, or the reason why the run used one
+    /// thread.
     pub why: String,
 }
 

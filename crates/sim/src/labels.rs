@@ -26,9 +26,9 @@ pub enum NodeKind {
     Medium,
     /// One direction of a link.
     Link(Dir),
-    /// A stage of a direction of a link.
+    /// A stage in this direction of a link.
     Stage(Dir),
-    /// A middlebox behind a direction of a link.
+    /// A middlebox after this direction of a link.
     Middlebox(Dir),
     /// An edge of a [`Passage`](crate::Passage), or the router or edge of an outside host.
     Passage,

@@ -5,7 +5,7 @@ use lopsided_core::BitRate;
 use std::any::Any;
 use std::fmt::{self, Debug};
 
-/// A struct of settings with scenario keys. The [crate documentation](crate) has an example.
+/// A struct of settings with scenario keys. The [crate documentation](crate) contains an example.
 ///
 /// # Examples
 ///
@@ -277,7 +277,7 @@ fn preset<P: Part>(key: &str, value: &Value) -> Option<P> {
 ///
 /// # Examples
 ///
-/// The settings of a discipline whose type the code does not name:
+/// The settings of a discipline, set and read without naming their type:
 ///
 /// ```
 /// use lopsided_spec::{AnyPart, Key, Part, Value, key};

@@ -305,7 +305,7 @@ impl Scalar for u32 {
     fn from_value(value: Value) -> Result<u32, String> {
         match value {
             Value::Integer(number) => u32::try_from(number).map_err(|_| format!("{number} is too large")),
-            // A key of the type `ValueType::Packets` has a plain integer as its field.
+            // The field of a key of the type `ValueType::Packets` is a plain integer.
             Value::Amount(Amount::Packets(packets)) => Ok(packets),
             other => wrong(other),
         }

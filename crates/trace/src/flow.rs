@@ -163,7 +163,7 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    /// Adds a packet. Packets of other protocols than TCP are ignored.
+    /// Adds a packet. Packets of protocols other than TCP are ignored.
     pub fn observe(&mut self, at: Time, packet: &Packet) {
         let Some(header) = packet.tcp() else { return };
         let key =
@@ -207,7 +207,7 @@ struct Flow {
     /// Integral of the outstanding bytes over time up to `changed_at`, in byte nanoseconds, without rounding.
     area: u128,
     changed_at: Time,
-    /// Shift count of the window scale option; `None` if the SYN had no such option.
+    /// Shift count of the window scale option; `None` if the SYN did not contain the option.
     scale: Option<u8>,
     /// Sum of the window fields of all packets except SYNs, and the number of these packets.
     windows: (u64, u64),
@@ -252,8 +252,8 @@ impl Flow {
     /// Returns the mean receive window that this end advertises, in bytes.
     fn window_mean_bytes(&self, other: Option<&Flow>) -> f64 {
         let shift = match (self.scale, other.and_then(|other| other.scale)) {
-            // RFC 7323, section 2.2: windows are scaled only if both SYNs have the option; section 2.3 limits the shift
-            // to 14.
+            // RFC 7323, section 2.2: windows are scaled only if both SYNs contain the option; section 2.3 limits the
+            // shift to 14.
             (Some(scale), Some(_)) => scale.min(14),
             _ => 0,
         };

@@ -1,6 +1,6 @@
 //! Writes pcapng files (draft-ietf-opsawg-pcapng) with one section, nanosecond timestamps, directions and comments.
 //!
-//! Interfaces have the link type raw IP (LINKTYPE_RAW).
+//! The link type of all interfaces is raw IP (LINKTYPE_RAW).
 
 use lopsided_core::{BitRate, Time};
 use std::io::{self, Write};

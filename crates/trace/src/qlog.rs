@@ -156,7 +156,7 @@ impl Shared {
     }
 }
 
-/// Returns qlog's name for a sender's limit; `None` if qlog has no name for the limit.
+/// Returns qlog's name for a sender's limit; `None` if qlog defines no name for the limit.
 fn reason(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::Congestion => Some("congestion_control"),

@@ -557,8 +557,8 @@ impl Host {
         if conn.pass_on(of_app, now) {
             self.notify_ready(slot, now);
         }
-        // The usual case: no other connection is ready, and the segment needs no response. Interfaces, recorded windows
-        // and observers of TCP events need every poll.
+        // Fast path: skip the poll if no other connection is ready and the segment needs no response. A host with an
+        // interface, recorded windows or an observer of TCP events polls the connection after every segment.
         let alone = self.sockets.ready.is_empty()
             && self.interface.is_none()
             && self.windows.is_none()

@@ -93,7 +93,7 @@ const FWP: &str = include_str!("../../../../scenarios/fwp.toml");
 /// shared connection, only the first range waits for a handshake. One connection at a time fetches one range at a time.
 #[test]
 fn a_connection_for_each_range_costs_its_handshake() {
-    // The begin and the end of each repair.
+    // Start time and end time of each repair, in seconds.
     let repairs = |key: &str| {
         let text = FWP.replace("20 MB", "300 kB").replace("kind = \"repair\"", &format!("kind = \"repair\"{key}"));
         let result = run_seed(&text, 1);
@@ -109,7 +109,7 @@ fn a_connection_for_each_range_costs_its_handshake() {
     // The base RTT is 40 ms.
     assert!((0.04..0.08).contains(&quickest(&shared)), "{}", quickest(&shared));
     assert!((0.08..0.12).contains(&quickest(&one)), "{}", quickest(&one));
-    // The sum of two numbers of seconds may differ from a third one in its last digit.
+    // Because of rounding, the computed end of a repair may differ in its last digit from the start of the next repair.
     assert!(one.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1e-9), "{one:?}");
     let many = repairs(", range_connections = 8");
     assert!((0.08..0.12).contains(&quickest(&many)), "{}", quickest(&many));

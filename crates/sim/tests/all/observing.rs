@@ -101,7 +101,7 @@ fn drops_are_counted_by_reason_and_add_up() {
     assert_eq!(drops.packets.iter().sum::<u64>(), result.conservation.dropped.packets);
     assert_eq!(drops.bytes.iter().sum::<u64>(), result.conservation.dropped.bytes.get());
     for row in 0..links.link.len() {
-        // Drops of the queue and losses on the line are separate columns of the table of links.
+        // Drops by the queue and losses on the line are separate columns of the table of links.
         let here = (0..drops.node.len())
             .filter(|of| drops.node[*of] == links.link[row] && drops.direction[*of] == links.direction[row]);
         let lost: u64 = here.map(|of| drops.packets[of]).sum();

@@ -35,7 +35,7 @@ fn largest_payload(result: &RunResult) -> Option<u32> {
 
 #[test]
 fn mss_and_options_determine_the_payload() {
-    // An MTU of 1,500 bytes minus 40 bytes of headers and 12 bytes of timestamps.
+    // The payload is the MTU of 1,500 bytes minus 40 bytes of headers and 12 bytes of timestamps.
     assert_eq!(largest_payload(&with_stack("")), Some(1448));
     assert_eq!(largest_payload(&with_stack("timestamps = false")), Some(1460));
     // RFC 6691: the MSS does not account for options, so the payload is smaller by the 12 bytes of timestamps.

@@ -27,7 +27,8 @@ fn a_short_transfer_takes_1_5_round_trips_plus_transmission() {
     let result = run(&line(r#"app = "10 kB""#));
     assert_eq!(result.flows.transfers, [1]);
     assert_eq!(result.flows.delivered_bytes, [10_000]);
-    // SYN and SYN-ACK take 40 ms. The data fits into the initial window: 20 ms of delay and 10 ms to send.
+    // SYN and SYN-ACK take 40 ms. The data fits into the initial window and takes 20 ms of delay and 10 ms of
+    // transmission.
     let completion = result.flows.completion_s[0];
     assert!((0.070..0.073).contains(&completion), "{completion}");
     // A flow of transfers is active only during its transfers.

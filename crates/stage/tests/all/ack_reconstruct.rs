@@ -71,7 +71,8 @@ fn the_pacer_sends_one_ack_for_each_two_segments() {
     bench.ack(at(20), 9000);
     bench.run_until(at(39));
     assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))], "the first missing ACK is sent at once");
-    // Each arriving ACK acknowledges two segments. For each arriving ACK, one ACK leaves, which is six segments behind.
+    // Each arriving ACK acknowledges two segments. For each arriving ACK, one ACK leaves. Its number is six segments
+    // below the number of the arriving ACK.
     for step in 1..4 {
         bench.ack(at(20 + 19 * u64::from(step)), 9000 + 2000 * step);
     }

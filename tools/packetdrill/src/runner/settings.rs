@@ -82,8 +82,8 @@ impl Runner {
                         "0" => EcnRule::Off,
                         "1" => EcnRule::On,
                         "3" => EcnRule::Accurate,
-                        // If the host opens the connection, 4 requests ECN as 1 does. All scripts with 4 open the
-                        // connection.
+                        // If the host opens the connection, the value 4 requests ECN like the value 1. In all scripts
+                        // with the value 4, the host opens the connection.
                         "4" => EcnRule::On,
                         "5" => EcnRule::AcceptAccurate,
                         _ => EcnRule::Accept,
