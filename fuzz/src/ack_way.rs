@@ -46,7 +46,7 @@ struct Setup {
     seed: u8,
 }
 
-/// Byte of the stream at an offset.
+/// Returns the byte of the stream at an offset.
 fn octet(offset: i64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9) >> 13) as u8
 }
@@ -165,7 +165,7 @@ struct Told {
     counts: BTreeSet<u16>,
 }
 
-/// The count of marks in the flags, or the ECN echo.
+/// Returns the count of marks in the flags, or the ECN echo.
 fn count(header: &TcpHeader) -> u16 {
     header.flags.0 & (Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0)
 }
@@ -275,7 +275,7 @@ impl Way {
         assert!(self.accounting.conservation(held).holds());
     }
 
-    /// Treatment of the current segment, by the number of segments sent so far.
+    /// Returns the treatment of the current segment, selected by the number of segments sent so far.
     fn fate(&self) -> Option<u8> {
         self.fates.get(self.segments % self.fates.len().max(1)).map(|fate| fate % 16)
     }

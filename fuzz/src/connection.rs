@@ -54,7 +54,7 @@ struct Forged {
     marked: bool,
 }
 
-/// Byte at an offset of the stream; both sides send the same stream.
+/// Returns the byte at an offset of the stream. Both sides send the same stream.
 fn octet(offset: i64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9) >> 13) as u8
 }
@@ -379,7 +379,7 @@ impl World {
         }
     }
 
-    /// The peer acknowledges each received segment and sends the requested data.
+    /// Lets the peer send one ACK for each received segment, and 1,000 bytes of data that follow the acknowledged data.
     fn answer(&mut self) {
         let Some(peer) = &mut self.peer else { return };
         let (due, ack) = (std::mem::take(&mut peer.acks_due), peer.ack());

@@ -48,7 +48,7 @@ enum Step {
         up: bool,
         len: u16,
     },
-    /// Invented bytes arrive.
+    /// Arbitrary bytes arrive.
     Invent {
         up: bool,
         first: u8,
@@ -222,7 +222,7 @@ impl World {
         self.ends[usize::from(up)].handle_packet(self.now, &Packet::unbooked(0, self.now, new));
     }
 
-    /// Both ends process their events and send their datagrams.
+    /// Lets both ends process their events and send their datagrams.
     fn settle(&mut self) {
         for _ in 0..4 {
             for end in [0, 1] {

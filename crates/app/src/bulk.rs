@@ -17,7 +17,7 @@ use lopsided_tcp::State;
 const PLENTY: u64 = u64::MAX;
 /// Size of the largest single write in bytes, as in iperf3. The end of a write sets PSH.
 pub(crate) const WRITE: u64 = 128 << 10;
-/// Time to the next attempt if the host has no free port.
+/// Time until the next attempt if the host has no free port.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The pattern in which a [`Sender`] sends.

@@ -34,7 +34,7 @@ pub struct Analysis {
     pub read: FramesRead,
     /// Number of TCP segments.
     pub segments: u64,
-    /// Number of frames that were skipped: protocols other than TCP, IP fragments, and truncated headers.
+    /// Number of skipped frames: frames without TCP, with an IP fragment, or with a truncated header.
     pub passed_over: u64,
     /// Time of the first frame, and latest time of all frames, in nanoseconds since the epoch of the file's clock.
     pub times: (u64, u64),

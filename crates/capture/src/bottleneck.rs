@@ -23,7 +23,8 @@ const ENOUGH_OCTETS: f64 = 100_000.0;
 /// A rate is rejected if the link carried more than `MORE` times this rate for `LONG` nanoseconds.
 const MORE: f64 = 1.1;
 const LONG: u64 = 5_000_000_000;
-/// A bin with fewer samples of the queueing delay counts as busy only at 4 times the usual delay.
+/// If a bin contains fewer samples of the queueing delay than this number, it counts as busy only at 4 times the usual
+/// minimum delay.
 const SAMPLES: u32 = 4;
 /// The rate of the link is this quantile of the rates of all busy periods, weighted by duration.
 const UPPER: f64 = 0.85;

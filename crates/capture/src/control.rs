@@ -39,9 +39,9 @@ const LEAST_MSS: u32 = 200;
 const ENOUGH: usize = 64;
 /// Minimum number of comparisons: losses, and round trips without a loss.
 const ENOUGH_COMPARED: usize = 8;
-/// Scale of the error of a reduction, as a fraction of the window, in addition to half a segment of rounding.
+/// Scale of a reduction's error: this fraction of the window, plus half a segment for rounding.
 const REDUCTION_SCALE: f64 = 0.06;
-/// Scale of the error between losses, as a fraction of the flight, in addition to half a segment of rounding.
+/// Scale of the error between losses: this fraction of the flight, plus half a segment for rounding.
 const GROWTH_SCALE: f64 = 0.03;
 const HALF_SEGMENT: f64 = 0.5;
 /// Maximum number of losses, and of periods between them, that count as independent evidence.

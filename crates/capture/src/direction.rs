@@ -88,9 +88,9 @@ pub struct Direction {
     pub filled_holes: u64,
     /// Payload bytes that the receiver acknowledged.
     pub acked_bytes: u64,
-    /// Time of the first data.
+    /// Time of the first segment with data.
     pub first_data: Option<u64>,
-    /// Time of the last data.
+    /// Time of the last segment with data.
     pub last_data: u64,
     /// Time of the last ACK of new data.
     pub last_ack: u64,

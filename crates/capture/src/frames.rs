@@ -253,7 +253,7 @@ impl Source {
     }
 }
 
-/// Time of a pcap record in nanoseconds, from its seconds and their fraction.
+/// Returns the time of a pcap record in nanoseconds, from the record's seconds and their fraction.
 fn legacy_time(header: &PcapHeader, seconds: u32, fraction: u32) -> u64 {
     let nanos = u64::from(fraction) * if header.is_nanosecond_precision() { 1 } else { 1_000 };
     u64::from(seconds) * 1_000_000_000 + nanos

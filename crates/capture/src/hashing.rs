@@ -28,7 +28,7 @@ impl BuildHasher for Seeds {
     }
 }
 
-/// A hash value so far.
+/// The hash value of the data so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Folded {
     value: u64,

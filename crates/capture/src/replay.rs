@@ -13,7 +13,7 @@ use lopsided_tcp::{Acked, ByteCounting, CaState, Controller, PathState, RateSamp
 const MOST_ACKS: u64 = 16;
 /// Number of steps in one round trip: see [`Step`].
 const ROUND: usize = 8;
-/// Number of steps after a recovery from which the reduction can be compared if another loss follows.
+/// Minimum number of steps between a recovery and the next loss for a comparison of the reduction.
 const EARLIEST: usize = ROUND / 2;
 
 /// The window of a congestion control compared with the sender's flight, in segments.

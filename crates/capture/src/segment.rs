@@ -146,7 +146,7 @@ impl Segment {
         })
     }
 
-    /// Sequence number after the segment. SYN and FIN occupy one sequence number each.
+    /// Returns the sequence number after the segment. SYN and FIN occupy one sequence number each.
     pub fn end(&self) -> Seq {
         let control = u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
         self.seq + self.len + control
@@ -171,7 +171,7 @@ impl Ip<'_> {
     fn plain(packet: &[u8]) -> Option<Ip<'_>> {
         const VERSION_4: u8 = 4;
         const TCP: u8 = 6;
-        /// More fragments, and the fragment offset.
+        /// Mask of the bits that are set only in fragments: the flag "more fragments", and the fragment offset.
         const FRAGMENT: u16 = 0x3fff;
         let header: &[u8; 20] = packet.first_chunk()?;
         let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);

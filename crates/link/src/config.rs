@@ -147,7 +147,7 @@ const LEAST_MTU: u64 = 552;
 /// The largest IP packet, in bytes.
 const MOST_MTU: u64 = 65_535;
 impl Default for LinkConfig {
-    /// An infinitely fast line without delay.
+    /// Returns an infinitely fast line without delay.
     fn default() -> LinkConfig {
         LinkConfig::new(None, Duration::ZERO, QueueConfig::default())
     }

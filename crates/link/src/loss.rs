@@ -44,7 +44,7 @@ pub struct GilbertConfig {
 }
 
 impl Default for GilbertConfig {
-    /// A model that stays in the good state and loses no packet.
+    /// Returns a model that stays in the good state and loses no packet.
     fn default() -> GilbertConfig {
         GilbertConfig { to_bad: 0.0, to_good: 1.0, loss_bad: 1.0, loss_good: 0.0 }
     }

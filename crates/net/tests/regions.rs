@@ -135,7 +135,7 @@ fn a_row_of_links_is_traversed_in_one_event() {
     let tree = Tree { routers: 3, beside: 0, lines, sends: (0..10).map(|at| (10_000 * at, 0, 1, 1000)).collect() };
     let mut network = tree.network(true, 1);
     network.advance(END);
-    // 10 sends, 10 arrivals, and 5 responses.
+    // The network handles 10 sends, 10 arrivals and 5 responses, each in one event.
     assert_eq!(network.events(), 10 + 10 + 5);
     let mut network = tree.network(false, 1);
     network.advance(END);
@@ -149,7 +149,7 @@ fn packets_from_several_links_enter_the_shared_link_in_batches() {
     let tree = Tree { routers: 3, beside: 0, lines, sends };
     let mut network = tree.network(true, 1);
     network.advance(END);
-    // 20 sends, 20 arrivals, and 10 responses.
+    // The network handles 20 sends, 20 arrivals and 10 responses, each in one event.
     assert_eq!(network.events(), 20 + 20 + 10);
     // With one global order of time, the shared link takes its packets from the merge point in 10 batches of 2 packets.
     // Each batch is an event too.

@@ -1,4 +1,4 @@
-//! The packets of one link in a period, for the animated link, and the segments of one flow, for its diagram.
+//! Records the packets of the animated link in a period, and the segments and ACKs of flows for time-sequence diagrams.
 
 use crate::answer::Columns;
 use crate::json::Json;

@@ -29,7 +29,7 @@ pub struct RdraConfig {
     pub streams: u32,
     /// Rule for the window of the single TCP sender that [`Mode::Fair`] imitates.
     pub window: WindowRule,
-    /// Which losses count as congestion.
+    /// Rule that decides which losses count as congestion.
     pub detection: Detection,
     /// Minimum size of a requested range; only the last range may be smaller.
     pub min_chunk: Bytes,

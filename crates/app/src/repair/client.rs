@@ -71,7 +71,7 @@ enum Trouble {
 }
 use Trouble::{NoHead, Nonsense};
 
-/// A result of processing the inbox of a connection.
+/// One result of processing a connection's inbox.
 #[derive(Debug, PartialEq, Eq)]
 enum Learned {
     /// This number of bytes arrived, and their content is correct.
@@ -87,7 +87,7 @@ impl RepairClient {
     pub fn new(config: RepairConfig) -> RepairClient {
         RepairClient {
             config,
-            // The connection for the object, and the shared one for repairs.
+            // The connection for the object, and the shared connection for repairs.
             lines: (0..if config.range_connections.is_none() { 2 } else { 1 }).map(|_| Line::default()).collect(),
             missing: VecDeque::new(),
             retry: None,

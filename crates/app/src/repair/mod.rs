@@ -5,7 +5,7 @@
 //! TCP replaced with placeholders (setting `placeholders`; RFC 9110, section 14). The object is complete when every
 //! byte has arrived once.
 //!
-//! Choices made here:
+//! Design choices:
 //!
 //! - The dissertation finds placeholders by searching for their marker, but data can contain the same bytes. Here TCP
 //!   reports the placeholders.

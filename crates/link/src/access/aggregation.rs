@@ -31,7 +31,8 @@ pub struct AggregationConfig {
 }
 
 impl Default for AggregationConfig {
-    /// The values of 802.11n: a DIFS plus half of the smallest contention window, 65,535 bytes, and 4 ms of air time.
+    /// Returns the values of 802.11n: a DIFS plus half of the smallest contention window, 65,535 bytes, and 4 ms of air
+    /// time.
     fn default() -> AggregationConfig {
         AggregationConfig {
             access_delay: Duration::from_micros(100),

@@ -41,7 +41,7 @@ pub struct GrantsConfig {
 }
 
 impl Default for GrantsConfig {
-    /// The values of DOCSIS with a MAP every 2 ms.
+    /// Returns the values of DOCSIS with a MAP every 2 ms.
     fn default() -> GrantsConfig {
         GrantsConfig {
             request_interval: Duration::from_millis(2),

@@ -2,7 +2,7 @@
 //!
 //! A table does the work that a kernel does outside of the TCP state machines. It assigns packets to connections,
 //! answers packets without a socket with a reset (RFC 9293, section 3.10.7.1), and keeps closed sockets until their
-//! end. Left out: path-MTU discovery and fragments.
+//! connections have ended. Left out: path-MTU discovery and fragments.
 
 use lopsided_core::packet::Addresses;
 use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Time, Transport, wire};

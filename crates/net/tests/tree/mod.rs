@@ -233,7 +233,7 @@ fn fifo(limit: Limit) -> QueueConfig {
     QueueConfig::new(FifoConfig { limit, ..FifoConfig::default() })
 }
 
-/// Generates a random tree. Its lines are of any kind, or all of the kind that can be in a row.
+/// Generates a random tree. Either its lines are of any kind, or all lines can be part of a row.
 pub fn tree() -> impl Strategy<Value = Tree> {
     prop_oneof![tree_of(line), tree_of(plain_line)]
 }

@@ -67,7 +67,7 @@ impl Decimal {
         if count == 0 {
             return Err(NotDecimal::Malformed);
         }
-        // -0 is 0.
+        // Accept -0, because it equals 0.
         if negative && digits != 0 {
             return Err(NotDecimal::Negative);
         }

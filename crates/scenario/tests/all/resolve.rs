@@ -214,7 +214,7 @@ fn ecn_accepts_booleans_and_words() {
 #[test]
 fn the_default_burst_of_a_shaper_is_computed_from_the_rate() {
     let shaper = |value: &str| with(&[("link.up.shaper", value)]).expect("it is valid").graph.links[0].up.shaper;
-    // merritt2010: 4 ms at 196 kbit/s are 98 bytes.
+    // merritt2010: the default burst is the 98 bytes that the line sends in 4 ms at 196 kbit/s.
     let expected = ShaperConfig { burst: Bytes::new(98), interval: Some(Duration::from_millis(4)), line_rate: None };
     assert_eq!(shaper("{ refill_interval = \"4 ms\" }"), Some(expected));
     // A refill is 24.5 bytes, so the size of the bucket is rounded up to hold a whole refill.

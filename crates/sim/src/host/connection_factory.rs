@@ -45,7 +45,7 @@ impl ConnectionFactory {
         // affect it.
         let iss = self.isn_rng.next_u64() as u32;
         let config = ConnConfig::with(local, remote, iss, *mtu, profile, &**make_controller);
-        // The tables have no delivery rate.
+        // No table contains delivery rates, so the connection need not report them.
         ConnConfig { path_mtu, reports_rate: false, ..config }
     }
 }

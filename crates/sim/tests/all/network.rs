@@ -20,7 +20,8 @@ fn a_datagram_flow_has_the_configured_rate_and_delay() {
         stop = "9 s"
         app = { kind = "udp", rate = "64 kbit/s", size = "200 B" }
     "#);
-    // 40 packets per second for 8 s. Each packet has a transmission time of 10 ms and a propagation delay of 30 ms.
+    // The flow sends 40 packets per second for 8 s. The transmission time of a packet is 10 ms, and the propagation
+    // delay is 30 ms.
     assert_eq!(result.flows.data_segments_out, [320]);
     assert_eq!(result.flows.data_segments_in, [320]);
     assert_eq!(result.flows.delivered_bytes, [320 * 200]);
@@ -116,7 +117,7 @@ fn every_packet_takes_only_the_links_of_its_path() {
             rows.into_iter().position(|(name, dir)| **name == *link && *dir == direction).expect("the link exists");
         result.links.sent_packets[row]
     };
-    // 25, 50 and 100 packets per second for 10 s.
+    // The flows send 25, 50 and 100 packets per second for 10 s.
     assert_eq!(result.flows.data_segments_out, [250, 500, 1000]);
     assert_eq!((sent("first", "down"), sent("first", "up")), (250, 0));
     // The link is declared from r3 to r2, so the flow on the longer path crosses it in the direction `up`.
