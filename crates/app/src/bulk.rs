@@ -301,7 +301,7 @@ impl Application for Receiver {
     }
 
     fn on_ready(&self) -> OnReady {
-        // Without a size nothing is counted, so the host may discard the data itself.
+        // Without a size the receiver counts no bytes, so the host may discard the data itself.
         if self.size.is_some() { OnReady::Acts } else { OnReady::Drains }
     }
 }

@@ -146,8 +146,8 @@ impl Analysis {
         let place = self.connections.len();
         let mut connection = Connection::new(segment, self.points && place < MOST_DRAWN, &mut self.loads);
         let earlier = self.pairs.insert(key.addresses, place);
-        // A connection that starts while the queue is full may never observe the minimum RTT of its path, so use the
-        // minimum RTT of an earlier connection.
+        // A connection that starts while the queue is full may never observe the minimum RTT of its path. Use the
+        // minimum RTT of an earlier connection instead.
         if let Some(earlier) = earlier {
             connection.start_from(&self.connections[earlier]);
         }

@@ -184,8 +184,8 @@ pub struct Guess {
     /// Name of the congestion control as in a scenario (`reno`, `cubic`, `bbr`, ...), or `unknown`.
     pub name: &'static str,
     /// Probability of the named congestion control, from 0 to 1. For `unknown`: the probability that the sender uses no
-    /// known congestion control, or, if the best fit has less than 50 %, any congestion control other than the best
-    /// fit.
+    /// known congestion control. If the best fit is less probable than 50 %, the probability of all other congestion
+    /// controls.
     pub probability: f64,
     /// Median ratio of the flight after a loss to the flight before it; NaN without a loss.
     pub factor: f64,

@@ -25,7 +25,7 @@ const FLOW: f64 = 20_000.0;
 /// Packet size assumed for full buffers, in bytes. Small packets need the most memory per buffered byte.
 const SMALL_PACKET: f64 = 576.0;
 
-/// Rejects a run that would need more memory than the page has.
+/// Rejects a run that would need more memory than is available to the page.
 ///
 /// # Examples
 ///

@@ -2,8 +2,8 @@
 //! caused the loss.
 //!
 //! The paper treats every hole as a sign of congestion. But a queue grows before it overflows, and responses then take
-//! longer. So a hole is attributed to the channel if responses are as fast as the fastest response so far (as in TCP
-//! Veno, Fu and Liew 2003).
+//! longer. Therefore, a hole is attributed to the channel if responses are as fast as the fastest response so far (as
+//! in TCP Veno, Fu and Liew 2003).
 //!
 //! A short queue can overflow without a measurable delay. An overflow is assumed if at least 3 streams have holes
 //! within one round trip, and if that many holes are unlikely by chance. The channel's holes are modelled as a Poisson
@@ -87,7 +87,7 @@ pub(crate) struct Detector {
     rounds: Rounds,
 }
 
-/// The latest round trips, at most 64, each with a bit that is set if a hole occurred in it.
+/// The latest round trips, at most 64, each with a bit that is set if a hole occurred in the round trip.
 #[derive(Debug, Default)]
 struct Rounds {
     /// Start of the current round trip.

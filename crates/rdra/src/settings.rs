@@ -34,7 +34,7 @@ pub struct Settings {
     pub detection: Detection,
     /// Smallest size of a request in bytes; only the last request may be smaller.
     pub min_chunk: Bytes,
-    /// A stream stalls if nothing arrives on it for this time. Its connection is then replaced.
+    /// A stream stalls if no data arrives on the stream for this time. Its connection is then replaced.
     pub stall_timeout: Duration,
 }
 

@@ -194,7 +194,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         self.result(end)
     }
 
-    /// Runs on a clock of the caller. `pump` advances the network to the given time. If `pump` returns `Break`, the run
+    /// Runs on the caller's clock. `pump` advances the network to the given time. If `pump` returns `Break`, the run
     /// ends at the current time. `[record] on_change` has no effect.
     ///
     /// # Errors
@@ -216,9 +216,9 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         self.result(now)
     }
 
-    /// Runs until `until` or until the end of the run, and takes each sample when it is due. `drive` advances the
-    /// network to the first given time. The second given time is the time of the next sample. If `drive` returns
-    /// `Break`, the run pauses.
+    /// Runs until `until` or until the end of the run, and takes each sample when it is due. `drive` receives two
+    /// times: it must advance the network to the first time. The second time is the time of the next sample. If `drive`
+    /// returns `Break`, the run pauses.
     fn steps<E>(
         &mut self,
         until: Time,

@@ -33,7 +33,7 @@ pub struct RdraConfig {
     pub detection: Detection,
     /// Minimum size of a requested range; only the last range may be smaller.
     pub min_chunk: Bytes,
-    /// A connection on which nothing arrives for this time is replaced.
+    /// A connection is replaced if no data arrives on this connection for this time.
     pub stall_timeout: Duration,
     /// True to write each step of the controller as a row of the table `fetches`.
     pub record_steps: bool,

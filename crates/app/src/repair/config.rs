@@ -10,7 +10,7 @@ pub struct RepairConfig {
     pub size: Bytes,
     /// Size of each request. A request is never smaller than its text.
     pub request_size: Bytes,
-    /// A connection on which nothing arrives for this time is replaced.
+    /// A connection is replaced if no data arrives on this connection for this time.
     pub stall_timeout: Duration,
     /// Maximum number of connections for repairs. Each carries one request and is then closed. `None`: all requests
     /// share a connection that stays open.

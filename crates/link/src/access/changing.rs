@@ -106,7 +106,7 @@ impl AccessKind for RatesConfig {
     }
 }
 
-/// Settings of a line that gets a new random rate and delay periodically.
+/// Settings of a line whose rate and delay are periodically drawn at random.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReallocationConfig {
     /// Time between two reallocations.

@@ -278,7 +278,7 @@ fn hosts_must_exist_and_be_reachable() {
         messages(&format!("{topology}[[flow]]\ndirection = \"down\"\n")),
         ["`direction` is only allowed with [link] or [topology.dumbbell]"]
     );
-    // Both links get the same default name.
+    // Both links have the same default name.
     let twice = format!(
         "{topology}[[topology.link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n[[flow]]\nfrom=\"a\"\nto=\"b\"\n"
     );

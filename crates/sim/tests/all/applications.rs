@@ -150,8 +150,8 @@ fn an_object_fetched_in_ranges_is_complete_despite_losses() {
     }
 }
 
-/// Havey 2015, section 2.4.5: with loss the transfer gets nearly twice the throughput of one connection. Without loss
-/// it gets a fair share, far below 8/9 for eight connections.
+/// Havey 2015, section 2.4.5: with loss, the transfer reaches nearly twice the throughput of one connection. Without
+/// loss, it takes a fair share, far below 8/9 for eight connections.
 #[test]
 fn a_fair_fetch_tolerates_losses_and_takes_a_fair_share() {
     let goodput = |app: &str, loss: &str, more: &str| run(&fetch(app, loss, more)).flows.goodput_bps;
@@ -173,7 +173,8 @@ fn a_fair_fetch_tolerates_losses_and_takes_a_fair_share() {
     assert!(greedy > 0.8, "{greedy}: nine connections have equal shares");
 }
 
-/// If the server stops responding, the client repeats the request on a new connection, and the rest arrives.
+/// If the server stops responding, the client repeats the request on a new connection, and the rest of the object
+/// arrives.
 #[test]
 fn a_fetch_continues_after_an_outage() {
     let text = fetch(r#"size = "8 MB", stall_timeout = "1 s""#, "0 %", "")

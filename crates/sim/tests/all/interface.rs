@@ -60,7 +60,7 @@ fn with_a_transmit_ring_packets_wait_in_the_interface() {
     assert!(limited.flows.local_congestion[0] > 0, "the path holds 40 packets, the interface 60");
 }
 
-/// If the interface rejects a packet while nothing is in flight, only a timer can send it again.
+/// If the interface rejects a packet while no data is in flight, only a timer can send the packet again.
 #[test]
 fn a_flow_makes_progress_while_another_flow_fills_the_interface() {
     let flood = "

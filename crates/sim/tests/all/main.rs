@@ -40,7 +40,7 @@ fn run_seed(text: &str, seed: u64) -> RunResult {
     }
 }
 
-/// Returns the index of the row of the flow with this name.
+/// Returns the row index of the flow with this name.
 fn flow(flows: &FlowTable, name: &str) -> usize {
     flows.name.iter().position(|of_row| of_row == name).expect("the flow is in the table")
 }
