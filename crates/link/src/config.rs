@@ -105,7 +105,7 @@ impl LinkConfig {
             let fault = Fault::new("", "header compression cannot be combined with a shaper or an access method");
             return Err(fault.help("compress headers on a separate link behind this link"));
         }
-        // A compressed header encodes differences to the previous header, so packets must arrive in order.
+        // A compressed header encodes differences from the previous header, so packets must arrive in order.
         if self.header_compression.is_on() && self.jitter.reorder {
             let fault = Fault::new("", "header compression needs packets in order, but `jitter` reorders packets");
             return Err(fault.help("remove `reorder` from the jitter"));

@@ -68,9 +68,9 @@ pub(crate) struct DropTailPath {
     next_arrival: Time,
     /// Transit records of the packets that an observer may see in the queue or on the line.
     transits: VecDeque<Transit>,
-    /// Number of records in `transits` whose packets are already counted as entered in the statistics.
+    /// Number of records in `transits` whose enqueue event is already counted in the statistics.
     entered: u32,
-    /// Number of records in `transits` whose packets are already counted as departed from the queue in the statistics.
+    /// Number of records in `transits` whose dequeue event is already counted in the statistics.
     departed: u32,
     /// `None` if the limit is in packets and the line has no loss model.
     rare: Option<Box<RareState>>,
@@ -417,7 +417,8 @@ impl DropTailPath {
         }
     }
 
-    /// Removes departed packets from the buffer, which the fast path does not do, and releases unused memory.
+    /// Removes departed packets from the buffer, because the fast path does not remove them. Also releases unused
+    /// memory.
     #[cold]
     fn tidy(&mut self, at: Time) {
         if self.next_departure <= at {

@@ -177,8 +177,8 @@ impl Link {
         self.line.arrival(at.max(self.line.busy_until()))
     }
 
-    /// Returns the place that sends the discipline's sensing packets (delay probes) back. `None` if the discipline
-    /// sends no sensing packets.
+    /// Returns the place at which the discipline's sensing packets (delay probes) are sent back. `None` if the
+    /// discipline sends no sensing packets.
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {
             TransmitPath::DropTail(_) => None,

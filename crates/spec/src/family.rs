@@ -14,7 +14,7 @@ pub struct Family {
     /// Determines the kind if a table has no key `kind`. True: the first kind that has all keys of the table. False:
     /// the default kind.
     pub infer_kind: bool,
-    /// Returns the kinds. The first one is the default.
+    /// Returns the kinds. The first kind is the default.
     pub members: fn() -> Vec<Member>,
 }
 
@@ -35,7 +35,7 @@ impl Member {
 }
 
 impl Family {
-    /// Returns the names of the kinds. The first one is the default.
+    /// Returns the names of the kinds. The first kind is the default.
     pub fn kinds(&self) -> Vec<&'static str> {
         // `members` is a function, because users can register kinds at run time.
         (self.members)().iter().map(|member| member.info.name).collect()

@@ -36,7 +36,7 @@ pub trait Named: Clone {
 /// Objects of a single run belong to its `RunControllers` (crate `tcp`) or `RunApplications` (crate `app`).
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
-    /// Functions that create the built-in objects. The first one is the default.
+    /// Functions that create the built-in objects. The first function creates the default object.
     built_in: &'static [fn() -> T],
     registered: RwLock<Vec<T>>,
 }
@@ -47,7 +47,7 @@ impl<T: Named> Registry<T> {
         Registry { built_in, registered: RwLock::new(Vec::new()) }
     }
 
-    /// Returns all objects. The first one is the default.
+    /// Returns all objects. The first object is the default.
     pub fn all(&self) -> Vec<T> {
         // The list is valid even if a thread panicked while it held the lock, so ignore the poisoning.
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The stages that scenarios choose by kind: the built-in ones and those that users register.
+//! The stages that scenarios choose by kind: the built-in stages and the stages that users register.
 //!
 //! Everything else about a stage is in its own file.
 
@@ -6,7 +6,7 @@ use crate::config::Vtable;
 use crate::*;
 use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
-/// The built-in stages. The first one is the default. To add a stage, add a line.
+/// The built-in stages. The first stage is the default. To add a stage, add a line.
 const STAGE_KINDS: &[fn() -> Kind<Vtable>] = &[
     entry::<AckThinningConfig>,
     entry::<AckReconstructConfig>,

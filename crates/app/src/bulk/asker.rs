@@ -16,7 +16,7 @@ pub struct Asker {
     /// Time at which to open the next connection.
     next: Option<Time>,
     attempts: u32,
-    /// Number of bytes read of the current transfer.
+    /// Number of bytes of the current transfer that were read.
     read: u64,
     stopped: bool,
 }

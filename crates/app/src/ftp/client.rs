@@ -27,7 +27,7 @@ struct Data {
     file: Outgoing,
     /// True if the server replied 150. The server is then ready to receive the file.
     wanted: bool,
-    /// Number of bytes read of a file that the client retrieves.
+    /// Number of bytes that the client has read from the file that it retrieves.
     read: u64,
     /// True if all bytes of the file were read or written.
     moved: bool,

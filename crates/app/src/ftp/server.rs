@@ -18,7 +18,7 @@ pub struct FtpServer {
 #[derive(Debug)]
 struct Data {
     file: Outgoing,
-    /// Number of bytes received of a file that the client stores.
+    /// Number of bytes received from the file that the client stores.
     read: u64,
     /// True if RETR or STOR has arrived.
     asked: bool,

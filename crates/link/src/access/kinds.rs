@@ -4,7 +4,7 @@ use super::config::{BuildShaper, build_as};
 use super::*;
 use lopsided_spec::{Family, Kind, Registry, family_value};
 
-/// The built-in kinds. The first one is the default. To add a kind, add a line.
+/// The built-in kinds. The first kind is the default. To add a kind, add a line.
 const ACCESS_KINDS: &[fn() -> Kind<BuildShaper>] = &[
     entry::<TraceConfig>,
     entry::<RatesConfig>,

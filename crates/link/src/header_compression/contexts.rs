@@ -1,4 +1,4 @@
-//! The contexts of the compressor. A new connection gets the least recently used number.
+//! The contexts of the compressor. A new connection takes over the least recently used context number.
 
 /// Contexts with their numbers, the most recently used first.
 #[derive(Debug)]

@@ -24,7 +24,8 @@ use lopsided_core::packet::{Addresses, TcpOptions, Timestamps};
 use lopsided_core::{Ecn, Packet, Seq};
 use std::collections::VecDeque;
 
-/// Number of possible references. The far end can decode a header if fewer consecutive headers were lost.
+/// Number of possible references. The far end can decode a header if fewer than this number of consecutive headers were
+/// lost.
 const WINDOW: usize = 4;
 /// Number of consecutive `IR` packets that set up a context (the RFC's optimistic approach).
 const OPTIMISTIC: u32 = 2;
@@ -550,7 +551,7 @@ impl Rohc {
         new.header.options.set_sack(sent.header.options.sack().clone());
         if let Some(known) = &mut new.header.options.timestamps {
             for value in [&mut known.value, &mut known.echo] {
-                // The tag of a timestamp starts with 0 to 3 one bits.
+                // The tag of a timestamp starts with 0 to 3 bits that are set.
                 let ones = (0..3).take_while(|_| bits.take(1) == Some(1)).count();
                 let (_, _, lsb) = TIMESTAMP[ones];
                 *value = lsb.value(bits.take(lsb.bits)?, *value);

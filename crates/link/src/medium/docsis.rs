@@ -19,7 +19,7 @@ use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::VecDeque;
 
-/// A frame is dropped when its request has had more collisions than this (section 7.2.1).
+/// A frame is dropped if its request has collided more often than this (section 7.2.1).
 const MOST_TRIES: u32 = 16;
 /// Largest exponent of a backoff range.
 const MOST_DOUBLINGS: u32 = 15;

@@ -1,10 +1,10 @@
-//! The media that scenarios choose by kind: the built-in ones and those that users register.
+//! The media that scenarios choose by kind: the built-in media and the media that users register.
 
 use super::config::Vtable;
 use super::*;
 use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
-/// The built-in media. The first one is the default. To add a medium, add a line.
+/// The built-in media. The first medium is the default. To add a medium, add a line.
 const MEDIUM_KINDS: &[fn() -> Kind<Vtable>] = &[
     entry::<PolledConfig>,
     entry::<PacketRadioConfig>,

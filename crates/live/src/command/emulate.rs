@@ -193,7 +193,7 @@ pub struct Ran {
     pub emulated: Emulated,
 }
 
-/// Runs the emulation of the arguments, without printing a summary.
+/// Runs the emulation that the arguments describe, without printing a summary.
 ///
 /// # Errors
 /// Returns the errors of [`emulate`], and an error if a capture cannot be written.
