@@ -91,7 +91,7 @@ pub struct Reflected {
     /// Packets that passed unchanged: sensing packets that were already returned, and all packets that are not sensing
     /// packets.
     pub passed: u64,
-    /// Packets dropped because of the rate limit, an unlisted sender, or the kernel.
+    /// Packets that were dropped: above the rate limit, from an unlisted sender, or rejected by the kernel.
     pub dropped: u64,
 }
 

@@ -66,7 +66,7 @@ impl Part for RecordSpec {
 /// Settings of the fairness metrics. They do not change the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairnessSpec {
-    /// Time after the start of the last flow that is excluded from the averages. `None` for the first 33 % of the time
+    /// The averages exclude this time after the start of the last flow. `None`: they exclude the first 33 % of the time
     /// in which all flows are active.
     pub warmup: Option<Duration>,
     /// Maximum deviation of a converged flow from the fair share, as a fraction of that share.

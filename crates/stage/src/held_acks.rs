@@ -58,7 +58,7 @@ pub(crate) fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
         && packet.is_read_whole()
 }
 
-/// Creates a copy of an ACK with another acknowledgement number and window.
+/// Creates a copy of an ACK with a different acknowledgement number and window.
 pub(crate) fn inserted(packet: &Packet, header: &TcpHeader, number: Seq, window: u16, cx: &mut Cx<'_>) -> Packet {
     let header = TcpHeader { ack: number, window, ..header.clone() };
     cx.originate(NewPacket::new(packet.flow(), packet.ip(), Transport::Tcp(header), Payload::EMPTY))
