@@ -32,7 +32,7 @@ def take_over() -> None:
     """Installs handlers: an interrupt ends the process, or raises an exception within `Interruptible`."""
     global _ours
     _ours = True
-    # Shells start background commands with interrupts ignored. They stay ignored.
+    # Shells start background commands with interrupts ignored. Keep interrupts ignored in this case.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 

@@ -309,7 +309,7 @@ def _keys(line: _Line, key: str) -> Iterator[Candidate]:
         text = str(below.get("description", ""))
         if _table(below) is not None:
             yield f"{before}{name}.", text
-        # A key accepts a value if it is not a table, or if a value is allowed instead of the table.
+        # A key accepts a value if the key is not a table, or if its schema also allows a plain value.
         if _table(below) is None or "anyOf" in below:
             yield f"{before}{name}=", text
 

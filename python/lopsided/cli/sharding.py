@@ -73,7 +73,7 @@ def array_line(command: Sequence[str], folder: Path, numbers: Sequence[int], cou
 
 
 def _without(arguments: Sequence[str], options: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """Returns the command line without these options (with their values) and flags."""
+    """Returns the command line without the given flags, and without the given options and their values."""
     kept: list[str] = []
     skip = False
     for argument in arguments:

@@ -17,7 +17,8 @@ _KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
 
 
 def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
-    """Builds a frame from native columns. Each has a type and data: bytes in the machine's byte order, or strings."""
+    """Builds a frame from native columns. Each column has a type and data: bytes in the machine's byte order, or
+    strings."""
     return Columns(columns).frame()
 
 

@@ -135,7 +135,7 @@ class PartFile:
         )
         temporary = self._description.with_name(f"{self._description.name}.new")
         with told(self.target):
-            # Flush the data to disk before writing the description that lists them.
+            # Flush the data to disk before writing the description, which lists the ranges on disk.
             os.fdatasync(self._file)
             temporary.unlink(missing_ok=True)
             try:

@@ -52,7 +52,7 @@ class Limits:
     ahead: int = 8 << 20
     """Maximum number of bytes of one object that are requested or wait to be sent to the client."""
     head_s: float = 20.0
-    """Seconds in which a client must send the head of a request."""
+    """Maximum time that a client may take to send the head of a request, in seconds."""
     idle_s: float = 300.0
     """Seconds without traffic after which a client is disconnected."""
 

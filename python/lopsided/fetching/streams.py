@@ -23,8 +23,8 @@ from lopsided.fetching.url import Url
 _LOOK_S = 0.02
 """Seconds between reads of TCP_INFO. On a path with a long RTT, there are several reads per RTT."""
 _LATE_LOOK_NS = 60_000_000
-"""A read of TCP_INFO is late if more time has passed since the previous read: this number of ns, or one RTT if the RTT
-is longer."""
+"""A read of TCP_INFO is late if the previous read was more than this number of ns ago, or more than one RTT ago if the
+RTT is longer."""
 _TICK_NS = 10_000_000
 """Longest tick of the kernel's clock, in ns."""
 _IDLE_S = 0.05

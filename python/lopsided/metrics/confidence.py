@@ -1,7 +1,7 @@
 """The 95 % confidence interval of a mean by Student's t, for independent runs.
 
 Differences between kinds of runs, such as orders of arrival, are not random. `stratified_interval` uses only the spread
-within each kind (Cochran, Sampling Techniques, chapter 5, equal weights). The module is not for medians, and not for
+within each kind (Cochran, Sampling Techniques, chapter 5, equal weights). Do not use the module for medians, or for
 samples of a single time series, because such samples are not independent.
 """
 

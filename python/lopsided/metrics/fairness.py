@@ -87,7 +87,7 @@ def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
 
 
 def harm_to_rate(alone: float, in_company: float) -> float:
-    """Returns the harm of other flows to a flow's rate: 0 (no harm) to 1 (the flow has no throughput).
+    """Returns the harm that other flows cause to a flow's rate: 0 (no harm) to 1 (the flow has no throughput).
 
     `alone` is the rate without other flows, `in_company` the rate with other flows. Harm is (alone - in company) /
     alone, and 0 if the rate grows. The formula holds for any quantity for which larger is better. Source: Ware,
@@ -100,7 +100,7 @@ def harm_to_rate(alone: float, in_company: float) -> float:
 
 
 def harm_to_cost(alone: float, in_company: float) -> float:
-    """Returns the harm of other flows to a delay, a loss rate or another cost: 0 (no harm) to 1.
+    """Returns the harm that other flows cause, measured by a cost such as a delay or a loss rate: 0 (no harm) to 1.
 
     Harm is (in company - alone) / in company, and 0 if the cost does not grow. See `harm_to_rate` for the source.
     Raises ValueError if a value is negative.

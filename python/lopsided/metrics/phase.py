@@ -39,7 +39,7 @@ class Phase:
 
     @property
     def score(self) -> float:
-        """The mean of both measures: positive in phase, negative out of phase."""
+        """The mean of both measures: positive if the windows move in phase, negative if they move out of phase."""
         return (self.correlation + self.agreement) / 2.0
 
     @property

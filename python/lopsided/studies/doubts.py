@@ -43,7 +43,7 @@ def doubts(scenario: Scenario) -> list[str]:
 
 
 class _Condition(NamedTuple):
-    """A setting of a part that has no effect if another setting has certain values."""
+    """A part's setting, and the values of another setting under which it has no effect."""
 
     part: str
     setting: str
@@ -190,7 +190,7 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
 _ONE_WAY = ("bulk", "transfer", "on_off")
 """Applications whose receiver sends no data."""
 _CHANGE_ECN = {"dctcp", "prague"}
-"""Congestion controls that negotiate ECN in another way, so that they have an effect at the receiver too."""
+"""Congestion controls that use ECN in their own way. They therefore have an effect at the receiver too."""
 
 
 def _idle_receiver_controls(scenario: Scenario) -> list[str]:

@@ -73,7 +73,7 @@ class Emulated:
     """One row per flow that ran in parallel with the command."""
     duration_s: float
     late_us: dict[str, float] = field(default_factory=dict[str, float])
-    """Delay in microseconds of the departure of packets after their scheduled time: `p50`, `p99`, `max`."""
+    """Delay of packets behind their scheduled departure times, in microseconds: `p50`, `p99`, `max`."""
     refused_packets: int = 0
     """Number of packets that the kernel refused after they had crossed the line."""
     starved_flows: int = 0

@@ -287,7 +287,8 @@ def _alone(event: Row) -> str:
 
 
 def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns the seconds for which each limit applied. A limit applies from its event to the next such event."""
+    """Returns the seconds for which each limit applied. A limit applies until the next limit event or the end of the
+    connection."""
     sums: defaultdict[str, float] = defaultdict(float)
     limit, since = "", 0.0
     for event in sender:

@@ -35,7 +35,7 @@ INTERVAL_S = 0.02
 LONGEST_S = 3600.0
 MOST_CONNECTIONS = 64
 MOST_FROM_ONE = 40
-"""Limits of parallel connections at the sink: in total, and per address."""
+"""Maximum numbers of parallel connections at the sink: in total, and per address."""
 PATIENCE_S = 15.0
 """Seconds to wait for the peer's next message, and for a complete request."""
 
@@ -541,7 +541,7 @@ def _interval(value: object, flow: Flow) -> float:
 
 
 def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: bool) -> None:
-    """Runs one flow at the end that requested it."""
+    """Requests one flow from the sink, and runs this machine's end of the flow."""
     flow = log.flow
     with closing(way.connect(flow.cc)) as connection:
         wished = flow if way.chooses else replace(flow, cc=None)
@@ -562,7 +562,7 @@ def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: 
 
 def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
     """Fetches the sink's report: samples of downloads, and byte counts of uploads."""
-    # The sink may notice the end of a flow slightly later.
+    # The sink may detect the end of a flow slightly later than this machine.
     time.sleep(0.2)
     with closing(way.connect(None, ours=False)) as connection:
         _send_all(connection, json.dumps({"role": "report", "token": token}).encode() + b"\n")

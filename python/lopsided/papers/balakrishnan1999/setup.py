@@ -191,8 +191,8 @@ RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
 identical."""
 
 SERIES = range(5)
-"""Numbers of the series of 10 runs. Most cells of the paper have 10 runs, which is one series. A cell with 50 runs has
-five series."""
+"""Numbers of the series of 10 runs each. Most cells of the paper report 10 runs: one series. A cell with 50 runs
+reports five series."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
 """Socket buffers of the measured transfers, in kB."""
@@ -399,7 +399,7 @@ IMPLEMENTED_QUEUE = 33
 """Limit of the implementation's queues in packets. The queues store one packet less than this limit."""
 
 NO_LIMIT = 12
-"""Position on the axis of a sender without `maxburst`, to the right of the largest `maxburst`."""
+"""Axis position of the results without `maxburst`: to the right of the largest `maxburst`."""
 BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
 DELAYS = (2, 4, 8, 16)
 

@@ -26,11 +26,11 @@ from lopsided.papers.framework.model import Claim, Measured, Origin, Verdict
 from lopsided.papers.framework.published import PublishedValue
 
 POINTS = 10.0
-"""Largest difference, in percentage points, at which a measured percentage is near the published percentage."""
+"""Largest difference, in percentage points, at which a measured percentage counts as near the published percentage."""
 
 SHARE = 0.15
-"""Largest relative difference at which any other quantity is near the published quantity. The error of a value that is
-read from a noisy logarithmic plot is about as large."""
+"""Largest relative difference at which a quantity other than a percentage counts as near the published quantity.
+Reading a value from a noisy logarithmic plot has about this error."""
 
 MORE = 1.1
 """Smallest ratio of two quantities at which the first counts as more than the second."""
@@ -43,8 +43,9 @@ Numbers: TypeAlias = Callable[[Measurements], Iterable[Measured]]
 def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
     """Returns the ranges in a verdict's criterion that are wider than the range in the statement.
 
-    For example, "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. If no end of a criterion's range
-    equals the same end of the statement's range, the criterion's range describes another quantity and is ignored.
+    For example, "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. If neither end of a criterion's range
+    equals the corresponding end of the statement's range, the criterion's range describes another quantity and is
+    ignored.
     """
     said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
     judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]
@@ -333,7 +334,7 @@ def proportional(
 def all_of(*verdicts: Verdict) -> Verdict:
     """Holds if all verdicts hold. The reason names the verdicts that fail."""
     failing = [each for each in verdicts if not each.holds]
-    # Several verdicts may have the same criteria, numbers and notes, so each is listed once.
+    # Verdicts may share criteria, numbers and notes. List each of them only once.
     return Verdict(
         not failing,
         "; ".join(dict.fromkeys(each.criterion for each in verdicts if each.criterion)),

@@ -20,7 +20,7 @@ RESULTS = ("result", "computed", "derived")
 """Kinds of published values that count as results of the paper."""
 
 NEAR = 0.15
-"""Largest relative difference at which a measured value is near the published value."""
+"""Largest relative difference at which a measured value counts as near the published value."""
 
 State: TypeAlias = Literal["measured", "judged", "none", "missing", "setting", "cited"]
 

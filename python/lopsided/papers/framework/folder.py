@@ -21,8 +21,8 @@ class Files(TypedDict):
 
 
 def files_beside(module: str) -> Files:
-    """Returns the folder that contains a module, and the assumptions, causes and choices in hindsight from this folder.
-    `module` is the module's `__file__`."""
+    """Returns the folder that contains a module, and the contents of its files: assumptions, causes, and choices that
+    were made in hindsight. `module` is the module's `__file__`."""
     folder = Path(module).parent
     choices: list[str] = []
     if (path := folder / "hindsight.toml").exists():

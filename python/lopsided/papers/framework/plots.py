@@ -81,7 +81,7 @@ class Line:
 
 
 def printed_mark(x: float, y: float, ink: str, label: str = "") -> Line:
-    """Returns the marker of a published value, a hollow diamond."""
+    """Returns the marker of a published value: a hollow diamond."""
     return Line([x], [y], ink, look="points", mark="D", size=8, hollow=True, label=label)
 
 

@@ -26,7 +26,8 @@ _FURTHER = re.compile(
     r"|scripts)\s+[A-Z]?\d[\w.-]*(?:(?:,| and| to| or)\s+[A-Z]?\d[\w.-]*)+",
     re.IGNORECASE,
 )
-"""Only a plural noun starts a list. In `phase 2, 30 packets wait`, the number 30 is a quantity."""
+"""Matches lists of parts of a paper, such as `tables 1 and 2`. The noun must be plural: in `phase 2, 30 packets wait`,
+the number 30 is a quantity."""
 _NAME = re.compile(r"\b\w*[A-Za-z]\w*[-/.]?\w*\d[\w./-]*|\b\d+(?:\.\d+)?/\d+(?:\.\d+)?\b")
 _NUMBER = re.compile(r"(?:(?<![\w.])[-+])?\d[\d,]*(?:\.\d+)?")
 _WORDS = {

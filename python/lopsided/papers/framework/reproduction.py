@@ -350,7 +350,7 @@ def run(
 
 
 def about(paper: Paper, figure: Figure) -> tuple[Claim, ...]:
-    """Returns the statements about a figure that the figure's own experiments are sufficient to judge."""
+    """Returns the statements about a figure that need no experiments other than the figure's own."""
     name = re.compile(rf"\b{re.escape(figure.name)}(?![0-9.]*[0-9])", re.IGNORECASE)
     return tuple(
         claim

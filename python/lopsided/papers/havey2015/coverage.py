@@ -46,7 +46,7 @@ def rank(m: Measurements, row: PublishedValue) -> float:
 
 
 def loses_from(m: Measurements, _row: PublishedValue, *aqms: str) -> float:
-    """Returns the largest RTT at which all these disciplines keep their throughput."""
+    """Returns the largest base RTT at which all the given disciplines keep their throughput."""
 
     def keeps(rtt: int) -> bool:
         rates = ((value(m, "delays", "throughput_bps", each, at).median for at in (rtt, 100)) for each in aqms)
@@ -56,7 +56,7 @@ def loses_from(m: Measurements, _row: PublishedValue, *aqms: str) -> float:
 
 
 def over_all(m: Measurements, _row: PublishedValue, pick: str) -> float:
-    """Returns the minimum or maximum throughput over all disciplines, at 100 to 500 ms."""
+    """Returns the minimum or maximum throughput over all disciplines and base RTTs from 100 to 500 ms."""
     return {"min": min, "max": max}[pick](
         value(m, "delays", "throughput_bps", aqm, rtt).median for aqm in CHAPTER_6 for rtt in (100, 250, 500)
     )

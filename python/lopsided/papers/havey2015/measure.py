@@ -1,7 +1,8 @@
 """Measures one run: quantiles of RTT and throughput over packets, as in the dissertation's CDFs.
 
-RTTs are means over 100 ms, for the continuous transfers. Throughput is the rate of IP bytes to a modem's home, in bins
-of 1 s. Quantiles weight each bin by its number of packets. The values of all modems are pooled and include slow start.
+RTTs are those of the continuous transfers, averaged over 100 ms. Throughput is the rate of IP bytes to a modem's home,
+in bins of 1 s. Quantiles weight each bin by its number of packets. The values of all modems are pooled and include slow
+start.
 """
 
 from __future__ import annotations

@@ -135,7 +135,8 @@ READINGS = {
     "smoothing as printed": ', smoothing = "printed"',
     "base delay kept": ', base_delay = "keep"',
 }
-"""Interpretations of the published formulas. ASQM has no `bound`."""
+"""Interpretations of the published formulas. `bound` is a setting of BDP only, so ASQM runs without this
+interpretation."""
 
 READINGS_5 = _of_modems(
     "readings-5",

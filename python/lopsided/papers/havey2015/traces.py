@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 SEEN_S = 0.2
-"""Longest time in seconds between a hole and the sender's window reduction if the two coincide: half an RTT plus the
-transmission time of 3 packets at 2 Mbit/s.
+"""A hole and the sender's window reduction coincide if they are at most this number of seconds apart: half an RTT plus
+the transmission time of 3 packets at 2 Mbit/s.
 """
 APART_S = 1.2
 """Holes that are less than this number of seconds apart belong to one event. The value is the RTT with a full queue."""
 BEGUN_S = 5.0
-"""Time in seconds at which the initial phase of the window of equation 2.2 has ended."""
+"""Time in seconds after which the window of equation 2.2 is past its initial phase."""
 MESH_LOSSES = (0.05, 0.1, 0.15, 0.2)
 MESH_SINGLE_BPS = 190e3
 """Goodput in bit/s of one connection on the mesh: "a little under 200 kbit/s"."""

@@ -40,8 +40,8 @@ _IN_TEXT = (
     (MAIN, "Section 6.3", "2400/196 at the largest measured buffer (50 packets)"),
     (LINES[2], "Section 6.5", "worst link at 50 packets"),
 )
-"""Links for which the text states the performance with a buffer of 50 packets, with the place and the item in
-`published.csv`."""
+"""Links for which the text states the performance with a buffer of 50 packets. Each entry ends with the place and the
+item in `published.csv`."""
 
 
 def _performance(column: str) -> Lines:

@@ -248,7 +248,8 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
     most = float(r2[after].max())
     full = _first(time, r2 >= FULL * most, both.start_s)
     empty = _first(time, r1 == 0, full)
-    # R2's backlog when R1 became empty. R2 has drained if its backlog is lower than this backlog.
+    # R2's backlog at the time when R1 becomes empty. R2 counts as drained when its backlog is `DRAIN * most` below this
+    # level.
     level = float(np.interp(empty, time, r2)) if np.isfinite(empty) else 0.0
     drained = _first(time, r2 <= level - DRAIN * most, empty)
     filled = _first(time, r1 >= BURST, drained)

@@ -44,7 +44,7 @@ def curve(m: Measurements, line: AccessLine, column: str, experiment: str = "swe
 
 
 def at(m: Measurements, line: AccessLine, packets: float, column: str) -> Spread:
-    """Returns a measured column at an uplink buffer in packets, by interpolation."""
+    """Returns a measured column for an uplink buffer of `packets`, by interpolation."""
     return curve(m, line, column).at(packets)
 
 

@@ -2,8 +2,8 @@
 
 A phase starts when its upload starts, and ends when the next phase starts. Throughput counts all IP bytes that arrive
 at the client, including retransmissions and ACKs (below 1 %), like Wireshark in the letter. Goodput counts the
-application's bytes. `share` is relative to phase 1, like the letter's "100 % downlink load" (section IV). It is
-therefore the same for ATM bytes and for IP bytes.
+application's bytes. `share` is relative to phase 1, like the letter's "100 % downlink load" (section IV). Therefore,
+`share` is the same for ATM bytes and for IP bytes.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def _over_decimation(m: Measurements, load: str) -> Measured:
 
 @listed
 def filter_before_decimation(m: Measurements) -> Verdict:
-    """If bursts are limited, the mean download is at least as fast with the filter as with decimation."""
+    """If bursts are limited, the download is on average at least as fast with the filter as with decimation."""
     return at_least(1.0, [_over_decimation(m, load) for load in setup.LOADS])
 
 

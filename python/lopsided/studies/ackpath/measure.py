@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _LEAST_LIMIT = 0.5
-"""If a limit applies for at least this fraction of the time, it is reported."""
+"""A limit is reported if it applies for at least this fraction of the time."""
 _FULL = 0.95
-"""If a line's utilisation is at least this high, the line counts as full."""
+"""A line counts as full if its utilisation is at least this fraction."""
 _RECEIVER = ("receive window", "stream flow control", "connection flow control")
 """Limits that the receiver imposes, in TCP and in QUIC."""
 

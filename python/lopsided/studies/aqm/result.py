@@ -46,9 +46,9 @@ _MEANING = (
     "against throughput, each point is a seed, and delay grows to the left."
 )
 _ALIKE = 0.05
-"""Values whose relative difference is smaller count as equal."""
+"""Values count as equal if their relative difference is below this fraction."""
 _SAME = 0.01
-"""Goodputs whose relative difference is smaller count as equal."""
+"""Goodputs count as equal if their relative difference is below this fraction."""
 _LOST = 0.01
 """Smallest fraction of lost datagrams that the sentences mention."""
 

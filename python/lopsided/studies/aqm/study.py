@@ -86,7 +86,7 @@ def aqm(
     ways = WAYS[asked.direction]
     links: dict[Direction, str] = {way: asked.link or bottleneck(scenario, way) for way in ways}
     _check_links(scenario, (*links.values(), *beside))
-    # The agent of the kernel world has no web client, which probes need.
+    # Probes need a web client, which the agent of the kernel world lacks.
     with_probe = asked.probe and "kernel" not in worlds
     full = with_workload(scenario, asked.workload, _ends(scenario, next(iter(links.values()))), probe=with_probe)
     places: list[tuple[str, Direction]] = [(name, way) for way in ways for name in (links[way], *beside)]

@@ -37,7 +37,7 @@ def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Mean
 
 
 def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
-    """Returns the harm of other flows to rate, delay and loss, from 0 to 1; `None` if not measured."""
+    """Returns the harm that other flows cause to rate, delay and loss, from 0 to 1; `None` if not measured."""
     rate = alone.goodput_bps
     return {
         "harm_rate": metrics.harm_to_rate(rate, in_company.goodput_bps) if rate > 0 else None,

@@ -73,7 +73,7 @@ class Bottleneck:
     """Seconds for which the first side runs alone before the second side starts."""
     both_s: float
     warmup_s: float
-    """Seconds after the second start that the means exclude."""
+    """Time after the start of the second side that the means exclude, in seconds."""
 
     @classmethod
     def of(cls, asked: FairnessOptions) -> Bottleneck:
@@ -198,7 +198,7 @@ def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[t
 
     - `inter`: every two congestion controls at equal RTTs, including each congestion control with itself.
     - `intra`: every congestion control against itself at every two different RTTs.
-    - `usual`: both of these.
+    - `usual`: `inter` and `intra`.
     - `full`: every side against every side.
 
     Raises UsageError if the kind is unknown or there are no pairs.

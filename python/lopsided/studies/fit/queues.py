@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST_PACKETS = 300_000
 """Maximum number of TCP packets that are used, from the start of a capture."""
 TICK_S = 1e-3
-"""Resolution of timestamps of Linux, BSD and Windows in seconds."""
+"""Resolution of TCP timestamps in Linux, BSD and Windows, in seconds."""
 CLOCK = 2.0
 """A timestamp clock is used if it seems faster or slower than `TICK_S` by at most this factor. While a queue fills, the
 clock seems slower.
@@ -335,7 +335,7 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
         for burst in dict.fromkeys(bursts):
             octets = np.where(dropped, 0.0, framing.on_wire(data.size_bytes))
             found = _agreeing_rate(data.time_s, octets, burst or 0, places, stamps, numbers)
-            # A guessed bucket is accepted only if it is clearly better.
+            # A guessed bucket is accepted only if it fits clearly better than the best fit so far.
             share = BETTER if burst in BUCKETS and len(bursts) > 2 else 1.0
             if found is not None and (best is None or found[1] < share * best[0]):
                 best = (found[1], found[0], framing, burst)

@@ -45,7 +45,7 @@ SCAN = 13
 BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
 """Positions in the scan of buffers, in units of the spread, if flows run in both directions."""
 CALM = 0.3
-"""A trial with a lower score is assumed not to be close by chance."""
+"""A trial with a score below this value is assumed not to be close by chance."""
 ROUND = 3
 """Number of CMA-ES generations between decisions to drop structures."""
 AROUND = 0.2
@@ -58,7 +58,7 @@ POPULATION = 8
 BOUND = 4.0
 """Largest distance from a starting value, in units of the spread."""
 SHOWN = 0.5
-"""If the statistics explain a smaller fraction of the variance, the parameter is unknown."""
+"""A parameter is unknown if the statistics explain less than this fraction of its variance."""
 WIDTH = 1.96
 """Half-width of a 95 % interval, in standard deviations."""
 

@@ -35,7 +35,7 @@ WAIT_SHARE = 0.05
 LEAST_MS = 0.5
 """Minimum tolerance in ms, because TCP timestamps count milliseconds (RFC 7323)."""
 FAR = 4.0
-"""A difference of a statistic above this value counts linearly instead of squared."""
+"""Differences above this value count approximately linearly, smaller differences approximately squared."""
 MOST = 24.0
 """Upper limit of a difference. This value also replaces the difference of a missing statistic."""
 LAGS = (1, 2, 4, 8)

@@ -51,7 +51,7 @@ class Choice:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Empty, because a list has no ends."""
+        """Empty, because a list of values is not a range that could be extended."""
         return ()
 
     @property

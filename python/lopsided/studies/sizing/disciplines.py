@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 UNMANAGED_PACKETS = 1000
 """Limit of an unmanaged queue in packets, as in Linux's FIFO."""
 KEPT_GOODPUT = 0.8
-"""A candidate is acceptable if its utilisation is at least this fraction of the highest utilisation of a candidate."""
+"""A candidate is acceptable if its utilisation is at least this fraction of the best candidate's utilisation."""
 
 _FRAME_BYTES = 1514
 _LONGEST_FRAME_MS = 10_000.0

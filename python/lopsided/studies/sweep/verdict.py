@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Table
 
 _ALIKE = 0.02
-"""Means count as equal if their relative difference is smaller."""
+"""Means count as equal if their relative difference is below this fraction."""
 _MOST_FLOWS = 3
 _WORDS = {
     "rtt_mean_ms": "mean round trip",

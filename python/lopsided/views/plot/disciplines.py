@@ -114,9 +114,8 @@ _LEAST_POINTS = 3
 
 
 def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
-    """Returns for each group of points whether the group with the most similar delay has more goodput.
-
-    If so, the name of the group is written below its points.
+    """Returns one flag per group of points: true if the group with the most similar delay has more goodput. The group's
+    name is then written below its points.
     """
     middles = [(float(np.log10(points[:, 0]).mean()), float(points[:, 1].mean())) for points in groups]
     found: list[bool] = []

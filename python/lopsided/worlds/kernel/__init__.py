@@ -4,7 +4,7 @@ There are three kinds of kernel. `timetravel` is user-mode Linux in virtual time
 load. `uml` is the distribution's user-mode Linux in real time. `host` is the running kernel. The network consists of
 unnamed namespaces, which disappear with their process.
 
-`translate` rejects settings that Linux does not have. Events of single packets in queues are not recorded.
+`translate` rejects settings that Linux does not support. Events of single packets in queues are not recorded.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Mac
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises an error for a setting that Linux does not have, for user-defined congestion controls, or if there is no
-    kernel."""
+    """Raises an error for a setting that Linux does not support, for user-defined congestion controls, or if there is
+    no kernel."""
     _refuse_foreign(scenario, options)
     translate.layout(scenario.resolved)
     translate.flows(scenario.resolved, scenario.seed)

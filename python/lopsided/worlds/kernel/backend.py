@@ -96,7 +96,7 @@ class Machine:
 
 
 def another(kind: str) -> str:
-    """Returns advice for a feature that this kind of kernel does not have."""
+    """Returns advice for a feature that this kind of kernel lacks."""
     if kind == "timetravel":
         return "use another kernel"
     return "use --kernel timetravel" if build.find_built() else "`lopsided kernel build` builds one with more features"

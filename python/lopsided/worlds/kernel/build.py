@@ -64,7 +64,7 @@ SERIES = (DEFAULT, "6.12")
 """The release series whose TCP was compared with a profile."""
 
 GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y"})
-"""Options that later kernels do not have. In Linux 6.2, a boot parameter replaced this option."""
+"""Options that later kernels lack. In Linux 6.2, a boot parameter replaced this option."""
 
 CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
@@ -190,7 +190,7 @@ def packages(series: str | None = None) -> tuple[str, ...]:
 
 
 def missing_packages() -> list[str]:
-    """Returns the Debian packages that a build needs and that this machine does not have."""
+    """Returns the Debian packages that a build needs and that are not installed on this machine."""
 
     def is_there(package: str) -> bool:
         if package == "libelf-dev":

@@ -108,7 +108,8 @@ def _disciplines() -> Finding:
 
 
 def _variants(name: str, missing: Sequence[str], found: Iterable[str]) -> Finding:
-    """Returns the finding about a capability of which the host's kernel has some or all variants."""
+    """Returns the finding about a capability: the host's kernel supports the variants `found` and lacks the variants
+    `missing`."""
     remedy = f"the time-travel kernel also has {', '.join(missing)}" if missing else ""
     return Finding(name, not missing, ", ".join(found), remedy, partial=bool(missing))
 

@@ -1,4 +1,4 @@
-"""Tests in a namespace which features of the kernel world this kernel has."""
+"""Checks, in a namespace, whether the running kernel has the features that the kernel world needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROBED: dict[str, str] = {
 
 @cache
 def disciplines() -> tuple[str, ...]:
-    """Returns the disciplines of `PROBED` that this kernel has. Raises OSError if this user cannot create
+    """Returns the disciplines of `PROBED` that the running kernel supports. Raises OSError if this user cannot create
     namespaces."""
     from .guest.job import Interface, Job, Node, Qdisc, Veth
     from .guest.topology import Network
@@ -40,7 +40,7 @@ def disciplines() -> tuple[str, ...]:
 
 
 def can_delay() -> bool:
-    """Returns true if the kernel has netem, which every line needs."""
+    """Returns true if the kernel supports netem, which every line needs."""
     try:
         return not lacking(["sch_netem"])
     except (OSError, ImportError):
@@ -48,7 +48,7 @@ def can_delay() -> bool:
 
 
 def lacking(modules: Iterable[str]) -> list[str]:
-    """Returns the tested disciplines of `modules` that the kernel does not have."""
+    """Returns the tested disciplines of `modules` that the kernel lacks."""
     wanted = {name.removeprefix("sch_") for name in modules if name.startswith("sch_")}
     found = disciplines()
     return sorted(name for name in wanted & PROBED.keys() if name not in found)

@@ -1,4 +1,4 @@
-"""Translates a resolved scenario to Linux's settings, and rejects settings that Linux does not have.
+"""Translates a resolved scenario to Linux's settings, and rejects settings that Linux does not support.
 
 Nothing is approximated silently. Errors name the rejected settings, and the run's facts name unavoidable differences.
 """
@@ -91,7 +91,7 @@ def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> 
 
 
 def layout(scenario: said.Resolved) -> Layout:
-    """Returns the network with each end's stack. Raises Unsupported if Linux does not have a feature."""
+    """Returns the network with each end's stack. Raises Unsupported if Linux lacks a feature."""
     found = stacks(scenario)
     _refuse_networks(scenario)
     ends = {

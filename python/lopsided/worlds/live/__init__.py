@@ -4,7 +4,7 @@ The simulator's code emulates the path (links, queues, stages, routers, access, 
 network namespace with a TUN device and this kernel's TCP. Hosts in `ours` use the simulator's TCP instead. The kernel
 world's agent drives the kernel's flows and owns the namespaces.
 
-The kernel's TCP reacts to real time, so a run cannot be repeated exactly. Applications that the agent does not have,
+The kernel's TCP reacts to real time, so a run cannot be repeated exactly. Applications that the agent does not support,
 and the interface settings of hosts that use the kernel's TCP, are not supported.
 """
 
@@ -98,7 +98,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises an error for an option of another world, or for a congestion control that the kernel does not have."""
+    """Raises an error for an option of another world, or for a congestion control that the kernel lacks."""
     if options.cores > 1:
         raise UsageError("the world live has one clock: only the simulator uses several cores for one run")
     if options.kernel is not None:

@@ -64,7 +64,7 @@ def performance(
     name: str = "",
     printed: PublishedValue | None = None,
 ) -> Measured:
-    """Returns a link's performance in percent at an uplink buffer in packets."""
+    """Returns a link's performance, in percent, with the given uplink buffer, in packets."""
     return percent(name or f"{line.name} at {packets:g} packets", at(m, line, packets, reading.performance), printed)
 
 

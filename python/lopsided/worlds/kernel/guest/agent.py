@@ -122,7 +122,7 @@ class Agent:
             self._every(self.job.sample_ns, lambda now: self._sample_flows(now, tcp))
             self._every(self.job.queue_sample_ns, lambda now: self._sample_queues(now, queues))
             self._every(max(1, self.job.duration_ns // PROGRESS_STEPS), self._say_progress)
-            # The end is 1 ns later than the last samples.
+            # The end is scheduled 1 ns after the last samples.
             self.loop.at(self.origin + self.job.duration_ns + 1, self._end)
             try:
                 self.loop.run()

@@ -111,7 +111,7 @@ class TcpFlow:
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-        # A sender on another machine may have a congestion control that this kernel does not have.
+        # A sender on another machine may use a congestion control that this kernel lacks.
         if self.flow.sender in self._network.nodes:
             self._choose_control(made)
         if self.flow.max_segment:

@@ -1,6 +1,6 @@
 """Decodes TCP_INFO (linux/tcp.h, `struct tcp_info`), whose length depends on the kernel.
 
-New kernels add fields only at the end of the structure. Fields that the kernel does not have are absent from the
+New kernels add fields only at the end of the structure. Fields that the kernel does not report are absent from the
 result. Unknown fields are ignored.
 """
 

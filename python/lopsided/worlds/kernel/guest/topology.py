@@ -254,7 +254,7 @@ class Network:
         self._netlink[node].nlm_request(message, msg_type=RTM_NEWTFILTER, msg_flags=flags)
 
     def has_discipline(self, qdisc: Qdisc) -> bool:
-        """Returns true if the kernel has the discipline. The method tries to add the discipline to an interface."""
+        """Returns true if the kernel supports the discipline. The method tries to add it to an interface."""
         try:
             self._queue(qdisc)
         except NetlinkError as error:
