@@ -226,7 +226,7 @@ def _metrics(_line: _Line, _word: str) -> Iterator[Candidate]:
 
 
 def _goals(line: _Line, _word: str) -> Iterator[Candidate]:
-    """Yields metrics of all flows and of each flow."""
+    """Yields the metrics for all flows together and for each flow."""
     from lopsided.studies.options import METRICS
 
     for metric in METRICS:
@@ -371,7 +371,7 @@ def _entries(shape: Tree) -> Tree | None:
 
 
 def _table(shape: Tree) -> str | None:
-    """Returns the name of the schema for a key's table, or for its entries."""
+    """Returns the name of the schema for a key's table, or for the table's entries."""
     for each in (shape, _entries(shape) or {}, *shape.get("anyOf", [])):
         if "$ref" in each:
             return str(each["$ref"]).rpartition("/")[2]

@@ -28,10 +28,10 @@ MARK = "Drawn by lopsided"
 """Text in the metadata of lopsided's images."""
 
 _FULL = 64 * 1024
-"""Free bytes below which a disk counts as full, because even a small table needs more."""
+"""A disk counts as full if it has fewer free bytes than this, because even a small table needs more."""
 _WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
 _SETTLED_S = 10.0
-"""Seconds without a change after which an unlocked hidden folder counts as abandoned. A new folder is locked
+"""An unlocked hidden folder counts as abandoned after this number of seconds without a change. A new folder is locked
 immediately."""
 _LONGEST = 200
 """Maximum number of bytes of the original name that a hidden name contains. File systems allow 255 bytes per name."""

@@ -56,7 +56,7 @@ class Options:
     overwrite: bool = False
     stall_s: float = 5.0
     retries: int = 8
-    """Number of consecutive failures of a stream without new data, after which the download ends."""
+    """The download ends after this number of consecutive failures of a stream without new data."""
     least_rate_bps: float = 0.0
     """Lowest accepted rate in bit/s over 30 s; 0 means that any rate is accepted."""
     record: Path | None = None

@@ -75,7 +75,7 @@ def two_way_performance_bound(
     Assume that both goodputs are the same fraction p of the link rates. Each direction then carries its own data with
     headers, and the ACKs of the other direction. The direction that fills first determines p. A higher value is only
     possible with lost ACKs or more segments per ACK. Sizes are bytes on the wire. The defaults describe full Ethernet
-    frames with TCP timestamps, and one ACK per two segments. The formula is our own; its ACK load is that of RFC 3449's
+    frames with TCP timestamps, and one ACK per two segments. The formula is our own; its ACK load follows RFC 3449's
     normalised bandwidth ratio.
     """
     positive("downlink rate", downlink_bps)

@@ -171,7 +171,7 @@ class Swept:
     failed: int
     found: int
     start_jitter_s: float | None = None
-    """Default range of the random start offset in seconds; `None` if the user set it."""
+    """Default range of the random start offset in seconds; `None` if the user set the range."""
 
     def scan(self) -> pl.LazyFrame:
         """Returns the rows of all part files as a lazy frame."""

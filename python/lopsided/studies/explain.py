@@ -38,7 +38,7 @@ _MOST_PACKETS = 3_000_000
 """Maximum number of packets of a run for which individual packets are recorded."""
 _BACK = ("open", "closed")
 _SEGMENT_BYTES = 1500
-"""A window limits the sender if it has less than this number of bytes free."""
+"""A window limits the sender if fewer than this number of bytes are free in the window."""
 
 
 @dataclass
@@ -331,7 +331,7 @@ def of_samples(
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
-    """Adds the window reduction from the last sample before the episode to the smallest window in the episode."""
+    """Adds a window reduction to the episode: the window in the last sample before it, and the smallest window in it."""
     before = bisect_right(samples, episode.begin_s, key=itemgetter("time_s")) - 1
     after = bisect_left(samples, episode.end_s, key=itemgetter("time_s"))
     least = min((row["cwnd_bytes"] for row in samples[before + 1 : after + 1]), default=0)

@@ -55,7 +55,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure on a page: `plot(kind)` of this study, or of `of`."""
+    """A figure on a page: the result of `of.plot(kind)`, or of this study's `plot(kind)` if `of` is `None`."""
 
     kind: str
     title: str

@@ -76,7 +76,7 @@ def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: 
 
 
 def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
-    """Moves labels down that are above the panel's top, and also the labels below them if they would overlap."""
+    """Moves labels that are above the panel's top down, and then the labels below them if they would overlap."""
     lowered: list[EndLabel] = []
     free = float("inf")
     for at, text, ink in reversed(placed):

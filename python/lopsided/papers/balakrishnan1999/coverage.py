@@ -1,4 +1,4 @@
-"""Assigns measured values to the published values that no figure, table or statement compares."""
+"""Assigns measured values to the published values that no figure, table or statement covers."""
 
 from __future__ import annotations
 

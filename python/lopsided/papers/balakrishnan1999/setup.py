@@ -138,7 +138,7 @@ threshold.
 
 RED_THRESHOLDS = 'min = "2 packets", max = "6 packets"'
 RED_THRESHOLDS_OF_ACKS = 'min = "60 B", max = "240 B"'
-"""The authors' thresholds of 1.5 and 6 packets, as the bytes of 1.5 and 6 ACKs."""
+"""The authors' thresholds of 1.5 and 6 packets, converted to bytes: the size of 1.5 and of 6 ACKs."""
 
 RECONSTRUCT = (
     '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, interval = "10 ms", segment = "960 B", '
@@ -156,7 +156,7 @@ ACC_SA_CODE = replace(ACC_SA, key="acc_sa_code", title="ACC/SA, RED as in the au
 DATA_MARKED = replace(ACC_SA, key="data_marked", title="RED marks data only", tables=(), adapted=False, spared=True)
 """Section 7.1.3: RED marks the upload's data packets, and ACC is off."""
 CODE_SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA_CODE, AF_SA, AF_AR, AF_ALONE)
-"""Schemes as in the authors' code, for the tables that compare the simulator with it."""
+"""Schemes as in the authors' code, for the tables that compare the simulator with this code."""
 
 SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA, AF_SA, AF_AR, AF_ALONE)
 """Schemes of the simulations, in the order of table 1."""

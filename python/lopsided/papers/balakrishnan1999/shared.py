@@ -32,7 +32,7 @@ def least_that_is_enough(m: Measurements, experiment: str, label: str, **where: 
 
 
 LOCKED_OUT_BPS = 500.0
-"""An upload with a lower rate in bit/s counts as locked out. It sends one or two packets in 40 s."""
+"""An upload counts as locked out if its rate in bit/s is below this value: it sends one or two packets in 40 s."""
 
 
 def lossy(m: Measurements, scheme: Scheme, column: str) -> Spread:

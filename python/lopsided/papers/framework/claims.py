@@ -33,7 +33,7 @@ SHARE = 0.15
 Reading a value from a noisy logarithmic plot has about this error."""
 
 MORE = 1.1
-"""Smallest ratio of two quantities at which the first counts as more than the second."""
+"""One quantity counts as more than another if their ratio is at least this value."""
 
 
 Check: TypeAlias = Callable[[Measurements], Verdict]

@@ -1,6 +1,6 @@
 """Assigns a counterpart to each published value: a measured value, a statement, or the reason why there is neither.
 
-A published value needs no rule if a figure compares it or a statement judges it. `coverage.toml` in the folder of a
+A published value needs no rule if a figure or a statement covers it. `coverage.toml` in the folder of a
 paper contains the rules for all other values:
 
     rules = [

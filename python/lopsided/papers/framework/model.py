@@ -292,7 +292,7 @@ class Paper:
     answer: Callable[[Measurements], str] | None = None
     answer_needs: tuple[str, ...] = ()
     coverage: tuple[Rule, ...] = ()
-    """Rules for the published values that no figure and no statement compares."""
+    """Rules for the published values that no figure and no statement covers."""
     causes: Causes = field(default_factory=Causes)
     """The reasons why statements fail."""
     hindsight: tuple[str, ...] = ()
@@ -336,7 +336,7 @@ class Paper:
             assumptions=tuple(
                 replace(each, experiments=tuple(key for key in each.experiments if key not in left))
                 for each in self.assumptions
-                # An assumption without `experiments` varies the experiments of the paper.
+                # An assumption without `experiments` applies to the experiments in `Paper.varied`.
                 if not each.experiments or not left.issuperset(each.experiments)
             ),
             left_to_full=tuple(each for each in self.claims if not left.isdisjoint(each.needs)),

@@ -30,7 +30,7 @@ def write(reproduction: Reproduction, folder: Path) -> Path:
     """Writes report.html, the summaries, and every figure's data (CSV) and drawing (SVG).
 
     An earlier report in this folder is replaced. A single requested figure, and figures in the journal-column style,
-    are also written as PDF. Other figures are not, because a PDF takes 5 times as long as an SVG.
+    are also written as PDF. Other figures are not written as PDF, because a PDF takes 5 times as long as an SVG.
 
     Returns
     -------

@@ -231,7 +231,7 @@ def detection_lines_up(m: Measurements) -> Verdict:
 
 @listed
 def window_is_cubic(m: Measurements) -> Verdict:
-    """From one RTT after each congestion event, the window is within 1 % of equation 2.2."""
+    """Starting one RTT after each congestion event, the window is within 1 % of equation 2.2."""
     off = number("furthest from equation 2.2", m.value("window-trace", "off_curve_percent", kind="rdra"), "%")
     seen = number("congestions", m.value("window-trace", "congestions", kind="rdra"))
     return all_of(at_most(1, [off]), at_least(1, [seen]))

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 WARM_UP_S = 60.0
 FILLED, FULL = 0.5, 0.9
-"""Fraction of its limit from which a backlog counts as filled, and fraction from which it counts as full. Both
-thresholds are our own."""
+"""A buffer counts as filled, and as full, if its backlog is at least this fraction of its limit. Both thresholds are
+our own."""
 
 
 def backlogs(run: Run) -> dict[str, tuple[Array, Array]]:

@@ -1,5 +1,4 @@
-"""Assigns measured values to the published values that no figure, table or statement compares with a
-measured value."""
+"""Assigns measured values to the published values that no figure, table or statement covers."""
 
 from __future__ import annotations
 

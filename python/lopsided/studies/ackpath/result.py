@@ -59,7 +59,7 @@ class AckPath(Study):
     """The limit of the downloads, as one sentence per combination."""
     digest: str
     start_jitter_s: float | None = None
-    """Default range of the random start offset in seconds; `None` if the user set it."""
+    """Default range of the random start offset in seconds; `None` if the user set the range."""
 
     @property
     def title(self) -> str:

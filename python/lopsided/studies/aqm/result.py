@@ -85,7 +85,7 @@ class Aqm(Study):
     delays: Table
     digest: str
     start_jitter_s: float | None = None
-    """Default range of the random start offset in seconds; `None` if the user set it."""
+    """Default range of the random start offset in seconds; `None` if the user set the range."""
 
     @property
     def title(self) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 TOLERANCES = {"goodput_bps": 0.05, "rtt_mean_ms": 0.10}
-"""Largest accepted relative difference: the project's goals for its simulator."""
+"""Largest accepted relative difference of each metric: the project's goals for the simulator."""
 
 QUANTITIES = (
     *("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "rtt_std_ms", "retransmits"),

@@ -113,9 +113,10 @@ def arms_against(
     """Returns an arm with the user's congestion control in the simulator, and one arm per world with the other
     congestion control.
 
-    The user's congestion control runs in the flows that name it. If no flow names it, it runs in all flows. In the
-    other arms, these flows run `against`, by default the congestion control that they name in the scenario. Raises
-    UsageError if there is no TCP flow, or if `against` is missing and the flows name no other congestion control.
+    The user's congestion control runs in the flows that name it. If no flow names this congestion control, it runs in
+    all flows. In the other arms, these flows run `against`, by default the congestion control that they name in the
+    scenario. Raises UsageError if there is no TCP flow, or if `against` is missing and the flows name no other
+    congestion control.
     """
     # Expand each `count`, so that every flow has its own name.
     plain = scenario.build(scenario.to_tables(), scenario.name, controllers=scenario.controllers)

@@ -33,7 +33,7 @@ STANDING_PACKETS = 5
 """A queue counts as drop-tail only if its delay also exceeds the transmission time of this number of full packets. On a
 slow line, an AQM keeps at least one or two packets in the queue."""
 FEWEST = 20
-"""Minimum number of RTTs under load from which a delay is computed."""
+"""Minimum number of RTT samples under load for computing a delay."""
 LENGTHS_S = (10.0, 60.0)
 """Shortest and longest simulation in seconds."""
 RATE_TOLERANCE, DELAY_TOLERANCE = 0.03, 0.1

@@ -59,7 +59,7 @@ CELL, CELL_PAYLOAD = 53, 48
 MOST_AHEAD = 1.2
 """If packets are ahead of the rate by at least this number of full packets, the line has a shaper with a bucket."""
 OFTEN_AHEAD = 5
-"""Minimum number of packets that leave early if the line has a bucket."""
+"""A line counts as having a bucket only if at least this number of packets leave early."""
 BUCKETS = (3_000, 6_000, 12_000, 24_000)
 """Bucket sizes in bytes that are tried in front of the line, if the other direction shows no bucket."""
 BETTER = 0.8
@@ -260,7 +260,7 @@ def _gaps(sizes: Floats, gaps: Floats) -> tuple[Floats, Floats, Floats]:
         if len(of_size) >= LEAST_GAPS:
             middle = float(np.median(of_size))
             # For a normal distribution, 1 sigma is 1.48 median deviations, and the error of the median is 1.25 times
-            # that of the mean.
+            # the error of the mean.
             error = 1.25 * 1.48 * float(np.median(np.abs(of_size - middle))) / np.sqrt(len(of_size))
             found.append((float(size), middle, float(error)))
     return tuple(np.array(column) for column in zip(*found, strict=True)) if found else (np.zeros(0),) * 3  # pyright: ignore[reportReturnType]

@@ -73,7 +73,7 @@ class Grid:
         return {name: axis_column(name, [arm.label for arm in arms]) for name, arms in self.axes.items()}
 
     def run(self, number: int) -> tuple[Row, dict[str, str], int]:
-        """Returns a run's values of the axes' columns, its settings and its repetition."""
+        """Returns a run's value in each axis's column, its settings, and its repetition."""
         rest, repetition = divmod(number, self.repeat)
         chosen: list[Arm] = []
         for arms in reversed(list(self.axes.values())):

@@ -154,7 +154,7 @@ def _top(runs: Table, way: str) -> float:
 
 
 _WIDE = 1e3
-"""Ratio of the largest to the smallest delay above which the axis has fewer labels."""
+"""The axis has fewer labels if the largest delay exceeds the smallest delay by more than this factor."""
 
 
 def _delay_axis(panel: Axes, *, better_right: bool = False) -> None:

@@ -23,8 +23,8 @@ _MANY = 8
 _OVER = 1.1
 """If a panel's top is higher than this multiple of the link's rate, a note explains the excess."""
 _MOST_SAMPLES = 700
-"""Number of samples above which a queue is drawn as its mean and peaks. More samples in one line would fill the
-panel."""
+"""If a queue has more samples than this, its mean and peaks are drawn, because a line through all samples would fill
+the panel."""
 _CLOUD = 40
 """If there are more than `_MANY` flows, at most this number of faint curves is drawn behind the curve of the mean."""
 

@@ -256,7 +256,7 @@ def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def _memory_folder() -> str:
-    """Returns a folder in RAM for the memory of guests."""
+    """Returns a RAM-backed folder for guest memory."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
 
 

@@ -23,10 +23,10 @@ from lopsided.papers.merritt2010.shared import curve, main, sizes
 
 ACKS = ("acks",)
 PHASE = 0.1
-"""Phase score from which two windows count as moving together. Below the negative of this score, they count as moving
-in opposite directions."""
+"""Two windows count as moving together if their phase score is above this value. They count as moving in opposite
+directions if the score is below the negative of this value."""
 PERIODIC = 0.25
-"""Autocorrelation peak from which goodput counts as periodic. The threshold is our own."""
+"""Goodput counts as periodic if its autocorrelation peak is above this value. The threshold is our own."""
 
 
 listed = Listed.beside(__file__)

@@ -232,7 +232,7 @@ def printed_performance(
 
 @listed
 def download_halves(m: Measurements) -> Verdict:
-    """With 50 packets, the upload reduces the download's throughput by about the published percentage."""
+    """With a buffer of 50 packets, the upload reduces the download's throughput by about the published percentage."""
     printed = m.published.find("Section 1", "download_throughput_drop_when_upload_starts")
     loss = percent(f"loss at {BUFFERS[-1]} packets", 1 - main(m, "down_ratio").last, printed)
     halves = [
@@ -265,8 +265,8 @@ def small_buffer_spares_download(m: Measurements) -> Verdict:
 
 @listed
 def upload_gains_little(m: Measurements) -> Verdict:
-    """On 2400/196, from a buffer of 5 packets to 50 packets, the download loses more than 10 times the goodput that the
-    upload gains."""
+    """On 2400/196, when the buffer grows from 5 to 50 packets, the download loses more than 10 times the goodput that
+    the upload gains."""
     down, up = main(m, "goodput_down_bps"), main(m, "goodput_up_bps")
     loss = kbit("download's loss, 5 to 50 packets", down.first - down.last)
     gain = kbit("upload's gain", up.last - up.first)

@@ -104,7 +104,8 @@ class Agent:
         else:
             self.origin = self.loop.now() + LEAD_NS
             talk.begin(self.origin)
-            # The process with the path sends nothing, so the socket becomes readable only when that process ends.
+            # The process that emulates the path sends nothing, so the socket becomes readable only when that process
+            # ends.
             self.loop.watch(talk.socket, select.EPOLLIN, _give_up)
         self.result["origin_monotonic_ns"] = self.origin
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin

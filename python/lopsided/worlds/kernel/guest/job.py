@@ -182,7 +182,7 @@ class Check:
     datagram_octets: int
     """Size in bytes of the largest datagram at the bottleneck, including framing."""
     full_queue_one_way_ns: int
-    """Delay in ns of the last datagram that fits into the full queue."""
+    """Delay in ns of a datagram that takes the last place in the queue."""
     largest: int
     """Size in bytes of the largest IP packet that the path carries unfragmented."""
 
