@@ -1,6 +1,6 @@
 """Downloads over several connections with the bandwidth share of one: RDRA (Havey 2015, chapter 2) on real networks.
 
-The simulator's controller (crate `rdra`) decides which bytes to request, and when. It has neither a clock nor sockets.
+The simulator's controller (crate `rdra`) decides which bytes to request, and when. It uses neither a clock nor sockets.
 This package contains the connections, the HTTP client, the file of a download, and the proxy. It does not support
 HTTP/2 (whose streams share one window), passwords, cookies, or proxies on the path.
 """

@@ -1,6 +1,6 @@
 """Records a controller's inputs and decisions step by step, and replays them.
 
-The controller has neither a clock nor sockets. Its decisions depend only on its inputs, both on real paths and in the
+The controller uses neither a clock nor sockets. Its decisions depend only on its inputs, both on real paths and in the
 simulator. `Recording.summary` summarizes a download, so that two downloads can be compared.
 
 The first line of the file is JSON with settings and missing ranges. Each further line is one step. The file does not

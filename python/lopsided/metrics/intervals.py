@@ -67,8 +67,8 @@ def rtt_moments_ms(
 ) -> Moments:
     """Returns the number, mean and standard deviation in ms of the packets' RTTs after `t0_s` and up to `t1_s`.
 
-    A row covers the interval that ends at the row's time, so the result is exact if `t0_s` is a sample time. The
-    standard deviation is that of the population (appendix J, MER-M22). Raises ValueError if the period has no RTT.
+    A row covers the interval that ends at the row's time, so the result is exact if `t0_s` is a sample time. The result
+    contains the population standard deviation (appendix J, MER-M22). Raises ValueError if the period has no RTT.
     """
     time, count, total, squares = series(time_s, rtt_count, rtt_sum_ms, rtt_sumsq_ms2)
     window(t0_s, t1_s)

@@ -209,7 +209,7 @@ def sweep(
     """Runs a sweep on the client's workers and writes the results to `folder`. Continues the folder's sweep if there is
     one.
 
-    The rows are those of `studies.sweep.sweep`, with an additional first column `run` that contains the run's number.
+    The rows equal the rows of `studies.sweep.sweep`. An additional first column, `run`, contains the run's number.
     Start times vary as in `studies.sweep.sweep`. Raises UsageError if there is no axis.
     """
     plan = _Plan.of(scenario, axes, repeat)

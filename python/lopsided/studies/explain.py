@@ -331,7 +331,7 @@ def of_samples(
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
-    """Adds a window reduction to the episode: the window in the last sample before it, and the smallest window in it."""
+    """Adds a window reduction to the episode: the last window before it, and the smallest window in it."""
     before = bisect_right(samples, episode.begin_s, key=itemgetter("time_s")) - 1
     after = bisect_left(samples, episode.end_s, key=itemgetter("time_s"))
     least = min((row["cwnd_bytes"] for row in samples[before + 1 : after + 1]), default=0)

@@ -117,7 +117,7 @@ class Study:
         return {}
 
     def parts(self) -> Mapping[str, Study]:
-        """Inner studies by name. Each is saved in a subfolder with its name."""
+        """Inner studies by name. Each inner study is saved in a subfolder with its name."""
         return {}
 
     def drawn(self) -> Iterable[str]:

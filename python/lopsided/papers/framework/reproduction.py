@@ -200,8 +200,8 @@ def left_to_live(paper: Paper) -> int:
 
 
 def is_toss(outcome: ClaimOutcome) -> bool:
-    """Returns true if the outcome depends on the seed: there are more than 3 seeds, and the verdicts on at least 25 %
-    of the seeds differ from the others."""
+    """Returns true if the outcome depends on the seed: there are more than 3 seeds, and the rarer verdict occurs for at
+    least 25 % of the seeds."""
     return not outcome.unanimous and outcome.repetitions > 3 and outcome.is_toss
 
 

@@ -25,7 +25,7 @@ START_S, LOSS_S = 10.0, 4.0
 """Start of both flows, and time from this start to the loss period of group 3, in seconds (section 2.5.2 step 9)."""
 
 SECOND_DELAY_MS = 100
-"""Delay of netem at Sender2 in ms. It is the same in all tests."""
+"""Netem's delay at Sender2 in all tests, in ms."""
 
 BUFFERS = {20: 249_856, 100: 1_249_280, 200: 2_498_560, 400: 4_999_168}
 """RWIN in bytes in tests with two flows, by Sender1's delay in ms (YAH-M02)."""

@@ -65,7 +65,7 @@ def shares(run: Run, sides: Sequence[Sequence[str]], start_s: float, window_s: f
 
 
 def share_window_s(rtt_s: float, interval_s: float) -> float:
-    """Returns the averaging period of shares in seconds. It is longer than one sawtooth of the window."""
+    """Returns the averaging period of shares in seconds. The period is longer than one sawtooth of the window."""
     return max(5.0, 10 * rtt_s, 2 * interval_s)
 
 

@@ -1,4 +1,4 @@
-"""Finds the scenario whose packets are most similar to those of a capture. Most callers need only `fit`."""
+"""Finds the scenario whose packets are most similar to the packets of a capture. Most callers need only `fit`."""
 
 from lopsided.studies.fit.alone import fit_log
 from lopsided.studies.fit.result import Fit

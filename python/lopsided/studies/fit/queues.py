@@ -47,7 +47,7 @@ LEAST_ACKS = 100
 WINDOW_S = 0.5
 """Seconds per window of the first rate estimate."""
 CAP_S = 0.02
-"""Limit in seconds for the difference of two arrival times. It reduces the effect of a few delayed ACKs."""
+"""Limit in seconds for the difference of two arrival times. The limit reduces the effect of a few delayed ACKs."""
 AGREE_S = 4e-3
 """Largest mean difference in seconds at which measured and computed arrival times agree."""
 MOST_OVERHEAD = 60
@@ -193,7 +193,7 @@ def _behind(log: _Log) -> Observed | None:
 def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool) -> tuple[str, int | None]:
     """Returns `drop_tail`, `aqm` or `unknown`, and the buffer of a drop-tail queue in packets.
 
-    A drop-tail queue is full at each drop, and is never longer. The buffer excludes the packet in transmission; a
+    A drop-tail queue has its maximum length at each drop. The buffer excludes the packet in transmission; a
     shaper with a bucket has no such packet. Not every measured length must be full: if a retransmission is lost, its
     neighbours in sequence space entered the queue at other times.
     """

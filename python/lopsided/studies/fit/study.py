@@ -1,4 +1,4 @@
-"""Finds the scenario whose simulated packets are most similar to those of a capture.
+"""Finds the scenario whose simulated packets are most similar to the packets of a capture.
 
     found = lop.fit("capture.pcapng")
     found.scenario            # run it, change it, or write it with `to_toml`
@@ -232,7 +232,7 @@ def fit(
     log: str | Path | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fit:
-    """Finds the scenario whose simulated packets are most similar to those of a capture.
+    """Finds the scenario whose simulated packets are most similar to the packets of a capture.
 
     Parameters
     ----------

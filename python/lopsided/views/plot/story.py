@@ -84,8 +84,8 @@ def _sequence(panel: Axes, story: Story, packets: dict[str, tuple[Floats, Floats
 
 
 def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
-    """Returns three curves: packets sent, ACKs received and packets dropped. Each has times in s and stream positions
-    in MB."""
+    """Returns three curves: packets sent, ACKs received and packets dropped. Each curve contains times in s and stream
+    positions in MB."""
     import polars as pl
 
     run = story.run
