@@ -57,7 +57,7 @@ class Log:
     loaded_ms: Sequence[float] = ()
     """RTTs in ms while flows loaded the line."""
     loaded_s: float = 0.0
-    """Length of the load in seconds."""
+    """Duration of the load in seconds."""
     shaped: bool = False
     """True if CAKE shaped both directions."""
 

@@ -59,7 +59,7 @@ CELL, CELL_PAYLOAD = 53, 48
 MOST_AHEAD = 1.2
 """If packets are ahead of the rate by at least this number of full packets, the line has a shaper with a bucket."""
 OFTEN_AHEAD = 5
-"""A line counts as having a bucket only if at least this number of packets leave early."""
+"""A line has a shaper with a bucket only if at least this number of packets leave early."""
 BUCKETS = (3_000, 6_000, 12_000, 24_000)
 """Bucket sizes in bytes that are tried in front of the line, if the other direction shows no bucket."""
 BETTER = 0.8

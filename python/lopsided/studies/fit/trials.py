@@ -56,7 +56,7 @@ class Trial:
     """Positions of the parameters, in units of their spreads."""
     distance: float
     apart: NDArray[np.float64] = field(repr=False)
-    """Differences of all statistics in tolerances."""
+    """Differences of all statistics, in units of their tolerances."""
 
     @property
     def score(self) -> float:

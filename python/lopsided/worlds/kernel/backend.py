@@ -256,7 +256,7 @@ def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def _memory_folder() -> str:
-    """Returns a RAM-backed folder for guest memory."""
+    """Returns the folder for guest memory: `/dev/shm`, which is in RAM, if it is writable."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
 
 
