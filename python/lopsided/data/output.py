@@ -273,7 +273,7 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
             raise
         raise FolderError(f"cannot {verb} {_short(place)}: a name cannot contain the character NUL") from error
     except Exception as error:
-        # Polars has its own errors for a full disk. Importing polars to compare types would be slow.
+        # Polars raises its own errors for a full disk. Importing polars to compare types would be slow.
         if type(error).__module__.partition(".")[0] != "polars":
             raise
         why = os.strerror(errno.ENOSPC) if _is_full(place) else error

@@ -1,4 +1,4 @@
-"""Declares the tables of studies. `study_tables.csv` has their columns.
+"""Declares the tables of studies. `study_tables.csv` lists their columns.
 
 Each row of the file declares a column. Its first field names the tables that contain the column. `*` stands for all
 columns of a run's table `flows`.

@@ -37,7 +37,7 @@ _TOLD_WAIT_S = 1.0
 """Shortest pause in seconds that is reported."""
 _SAVE_S = 2.0
 _SLOW_S = 30.0
-"""Seconds over which the mean rate must reach the lowest accepted rate."""
+"""Period in seconds over which the mean rate is compared with the lowest accepted rate."""
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 

@@ -50,7 +50,7 @@ class PartFile:
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT
-            # Windows has neither of the first two flags, and converts line ends unless a file is opened in binary mode.
+            # Windows lacks the first two flags, and converts line ends unless a file is opened in binary mode.
             flags |= sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"))
             self._file = os.open(self._part, flags, 0o666)
         try:

@@ -204,7 +204,7 @@ _TC_WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def is_in_linux(name: str) -> bool:
-    """Returns true if Linux has the discipline and `lopsided size` prints its commands."""
+    """Returns true if Linux supports the discipline and `lopsided size` prints its commands."""
     return name in _TC_WORDS
 
 

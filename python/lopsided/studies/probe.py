@@ -77,7 +77,7 @@ class Stack:
             raise UsageError(f"no TCP profile is called {self.profile!r}; there are {', '.join(_native.PROFILES)}")
 
     def check(self, cc: str | None) -> None:
-        """Raises UsageError if the simulator's TCP does not have the congestion control."""
+        """Raises UsageError if the simulator's TCP does not provide the congestion control."""
         if self.profile is not None and cc is not None and cc not in _native.CONGESTION_CONTROLS:
             known = ", ".join(_native.CONGESTION_CONTROLS)
             raise UsageError(f"lopsided's TCP has no congestion control {cc!r}; it has {known}")

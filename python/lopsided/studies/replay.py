@@ -55,7 +55,7 @@ def replay(
     """Replays packets, by arrival time, into one direction of a link.
 
     `instants` replaces the line's rate: one packet is dequeued at each of these times. With `credit_ns`, the line sends
-    the first packet of a busy period as if it had arrived earlier by this time, as in the kernel world.
+    the first packet of a busy period as if the packet had arrived `credit_ns` earlier, as in the kernel world.
     """
     packets = [(arrival.at_ns, arrival.flow, arrival.octets) for arrival in arrivals]
     times = None if instants is None else list(instants)

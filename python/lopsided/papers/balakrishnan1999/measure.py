@@ -156,7 +156,7 @@ def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 LONG_PAUSE_S = 5.0
-"""Shortest pause, in seconds without new acknowledged data, that counts as long."""
+"""A pause counts as long if no new data is acknowledged for at least this number of seconds."""
 
 
 def over_radio(run: Run, _case: Case) -> Mapping[str, float]:

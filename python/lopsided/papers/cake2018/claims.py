@@ -221,7 +221,7 @@ def gain(m: Measurements, rule: str) -> Curve:
 
 @listed
 def filters_help_steep_lines(m: Measurements) -> Verdict:
-    """On 30/0.3 and 30/0.5 Mbit/s, each filter raises the downloads' goodput by at least 10 %."""
+    """On lines of 30/0.3 and 30/0.5 Mbit/s, each filter raises the downloads' goodput by at least 10 %."""
     found = [
         percent(f"gain of the {rule} filter on 30/{rate:g}", gain(m, rule).at(rate))
         for rule in FILTERS[1:]

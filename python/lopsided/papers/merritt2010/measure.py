@@ -23,7 +23,7 @@ GOODPUT_STEP_S = 0.5
 """Bin width of the goodput series that measures interference: a few RTTs."""
 
 TREND_S = 30.0
-"""Duration in seconds. Changes that last longer count as a trend."""
+"""Changes that last longer than this number of seconds count as a trend."""
 
 
 class Rates(Protocol):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 FLOWS = ("S1", "S2")
 _SHORT_BYTES = 1000
-"""A flow with fewer bytes is not measured: it exists only because the scenario requires two flows."""
+"""A flow with fewer bytes than this is not measured: it exists only because the scenario requires two flows."""
 
 Row: TypeAlias = Mapping[str, Any]
 

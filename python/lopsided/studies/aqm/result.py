@@ -291,7 +291,7 @@ def _ways(found: Aqm) -> dict[str, dict[str, Row]]:
 
 
 def _slowest(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
-    """Returns the 95th percentile of the RTT in ms for each discipline, in the direction where it is larger."""
+    """Returns the larger of the two directions' 95th RTT percentiles, in ms, for each discipline."""
     slow = {name: [row["rtt_p95_ms"] for row in rows.values() if row["rtt_p95_ms"]] for name, rows in ways.items()}
     return {name: max(values) for name, values in slow.items() if values}
 

@@ -253,7 +253,8 @@ def _burst(left: Floats, octets: Floats, rate: float) -> int | None:
 
 
 def _gaps(sizes: Floats, gaps: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns the packet sizes that have enough gaps, and for each size the median gap and its standard error."""
+    """Returns the packet sizes with at least `LEAST_GAPS` gaps, and for each size the median gap and its standard
+    error."""
     found: list[tuple[float, float, float]] = []
     for size in np.unique(sizes):
         of_size = gaps[sizes == size]

@@ -162,7 +162,7 @@ class Recording:
 
 
 def whole_part(interval: int, wanted: int) -> int:
-    """Returns the largest interval in ns that divides the recording interval and is at most the requested one.
+    """Returns the largest interval in ns that divides the recording interval and is at most the requested interval.
 
     Returns the recording interval if there is no divisor above 10 % of the requested interval.
     """
@@ -397,7 +397,7 @@ class _Planner:
         return routes
 
     def _passes_on(self, node: str, sender: str, receiver: str) -> bool:
-        """Returns true if the node forwards packets of others. A host forwards only packets of its attached
+        """Returns true if the node forwards packets of other nodes. A host forwards only packets of its attached
         namespaces."""
         behind = self.layout.ends
         return (

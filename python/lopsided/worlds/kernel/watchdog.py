@@ -32,7 +32,8 @@ def prepare(time: str) -> None:
 
 def main(folder: str, command: list[str]) -> int:
     """Runs the command until it ends or the caller ends."""
-    # User-mode Linux has many processes, which must end together. The program inherits the descriptors of this process.
+    # User-mode Linux consists of many processes, which must end together. The program inherits the descriptors of this
+    # process.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0, close_fds=False)
     Path(folder, "guest.pid").write_text(str(process.pid))
     poll = select.poll()

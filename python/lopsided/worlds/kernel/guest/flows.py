@@ -249,8 +249,8 @@ def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
 
 
 class DatagramFlow:
-    """A stream of UDP datagrams at a constant rate, each with its sending time. The object has both ends of the flow,
-    or only the end that is on this kernel."""
+    """A stream of UDP datagrams at a constant rate, each with its sending time. The object contains both ends of the
+    flow, or only the end that is on this kernel."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow

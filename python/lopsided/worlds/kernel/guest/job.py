@@ -1,6 +1,6 @@
 """The agent's job: plain data that the plan writes as JSON.
 
-Times are in ns, sizes in bytes, rates in bit/s. The options of queue disciplines have the kernel's encoding.
+Times are in ns, sizes in bytes, rates in bit/s. The options of queue disciplines use the kernel's encoding.
 """
 
 from __future__ import annotations
