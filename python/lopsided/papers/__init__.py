@@ -284,7 +284,7 @@ class _Asked:
     seed: int | None
     full: bool = False
     only: Figure | None = None
-    """The only figure that the user requested. Statements about this figure are judged too."""
+    """The requested figure, if the user requested only one. Statements about this figure are judged too."""
 
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:

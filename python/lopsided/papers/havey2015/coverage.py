@@ -76,7 +76,7 @@ def rdra_to_single(m: Measurements, _row: PublishedValue, loss: float) -> float:
 
 
 def resembles(m: Measurements, _row: PublishedValue) -> float:
-    """Returns the number of parallel TCP streams whose goodput is nearest to RDRA's, at 1 % loss."""
+    """Returns the number of parallel TCP streams whose goodput is nearest to RDRA's goodput, at 1 % loss."""
     rdra = m.value("receivers", "goodput_bps", kind="rdra", loss=0.01).median
     found = {n: m.value("parallel", "goodput_bps", streams=n, loss=0.01).median for n in FEW}
     return float(min(found, key=lambda n: abs(found[n] - rdra)))

@@ -30,7 +30,7 @@ class Model:
     """The buffer that inequality 6.6 recommends, rounded down. At this size, the estimate equals the configured size
     (figure 6.2).
 
-    `packets` is `None` if there is no such size. The windows are those of the closest tested buffer.
+    `packets` is `None` if there is no such size. The windows were measured with the closest tested buffer.
     """
 
     packets: int | None
