@@ -83,7 +83,7 @@ class Found:
     """The results of each tool."""
 
     rates: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    """Goodput of each download in Mbit/s, including the start of the tool."""
+    """Goodput of each download in Mbit/s, including the time in which the tool starts."""
     shares: list[float] = field(default_factory=list[float])
     recordings: list[Recording] = field(default_factory=list["Recording"])
     """Recordings of `fetch`'s controller."""

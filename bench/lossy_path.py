@@ -70,7 +70,7 @@ class LossyPath:
     def __init__(self, line: Line, server: int, client: int) -> None:
         self.line = line
         self.late = Lateness()
-        """Time by which packets leave too late."""
+        """Delays between the scheduled and the actual departures of packets."""
         self.woken_late = Lateness()
         """Wake-up delays of an ordinary process that repeatedly sleeps for 5 ms."""
         self._octets = _FORK.RawArray("Q", 1 << 16)

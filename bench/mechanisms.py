@@ -1,8 +1,8 @@
-"""Counts the instructions per delivered data packet for each mechanism of the simulator, such as links.
+"""Counts the instructions per delivered data packet for each component of the simulator, such as links.
 
 Callgrind counts the instructions at each address of the benchmark program. `llvm-symbolizer` maps an address to a chain
-of inlined functions. The innermost function of this project determines the mechanism, so code of the standard library
-counts for its caller. The instructions of a run of 0 s are subtracted.
+of inlined functions. The innermost function of this project determines the component, so instructions of the
+standard library are attributed to the component that calls it. The instructions of a run of 0 s are subtracted.
 
 The arguments are passed to the benchmark program, for example `d100 seconds=3`.
 """
@@ -36,7 +36,7 @@ MECHANISMS = {
     "TCP: sending and send buffer": "tcp/src/(send|connection/output)",
     "TCP: arrival of segments": "tcp/src/",
 }
-"""Each mechanism, with a pattern for its source files. The first matching pattern determines a file's mechanism."""
+"""Each component, with a pattern for its source files. The first matching pattern determines a file's component."""
 
 
 def profile(program: str, arguments: list[str]) -> tuple[Counter[int], int, int]:
@@ -83,7 +83,7 @@ def sources(program: str, addresses: list[int]) -> list[str]:
 
 
 def main() -> None:
-    """Prints the instructions per packet of each mechanism, the most expensive first."""
+    """Prints the instructions per packet of each component, the most expensive first."""
     program = build_bench(target_folder())
     own, libraries, packets = profile(program, sys.argv[1:])
     own_at_start, libraries_at_start, _ = profile(program, [*sys.argv[1:], "seconds=0"])

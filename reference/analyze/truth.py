@@ -46,7 +46,7 @@ class Truth:
     limit: NDArray[np.int8]
     """Limit per sample, as an index into `LIMITS`; -1 if there is no connection."""
     queued_s: NDArray[np.float64]
-    """Queueing delay, in seconds, of the data that is sent at each sample."""
+    """Queueing delay, in seconds, of the data that is sent at the time of each sample."""
 
     def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
         """Returns, for each sample, the time in seconds at which the effect of the limit is visible at the point of

@@ -53,8 +53,8 @@ SCENARIO = Path(ns2.__file__).parent / "scenarios" / "hybrid.toml"
 BOUNDS = {"throughput_mbps": 0.05, "window": 0.05, "rtt_ms": 0.05, "acks_delivered": 0.10, "acks_filtered": 0.10}
 """Largest relative deviation from the median of ns-2. A median within the range of ns-2's runs always passes."""
 REPAIRED = 3.0
-"""Throughput in Mbit/s with sender adaptation and bursts of one packet that is exceeded only if the burst timer works.
-In Debian's ns-2, the timer does not work."""
+"""Throughput in Mbit/s that sender adaptation with bursts of one packet exceeds only if the burst timer works. In
+Debian's ns-2, the timer does not work."""
 
 
 @dataclass(frozen=True)

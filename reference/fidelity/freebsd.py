@@ -160,7 +160,7 @@ def acks_per_segment() -> float:
     run = Scenario.load(SCENARIO, **times, **{"flow.upload.start_jitter": "0 s"}).run(seed=1)
     up = run.links["arrived_packets"][list(run.links["direction"]).index("up")]
     down = run.flows["data_segments_in"][0]
-    # The packets on the uplink include handshakes, and an upload in the last second: about 10 of several thousand.
+    # About 10 of the several thousand packets on the uplink belong to handshakes, or to an upload in the last second.
     return number(up) / number(down)
 
 

@@ -57,7 +57,7 @@ RECORDS, PAGE = DOCS / "queues.xz", DOCS / "queues.md"
 
 @dataclass(frozen=True)
 class Stream:
-    """Datagrams of one flow: kbit/s, size in bytes, start and stop in µs, DSCP, and ECN codepoint (0 for none)."""
+    """Datagrams of one flow: rate in kbit/s, size in bytes, start and stop in µs, DSCP, ECN codepoint (0 for none)."""
 
     name: str
     kbit: int

@@ -71,7 +71,7 @@ def kernel_of(run: Run) -> str:
 
 
 def world_of(run: Run) -> str:
-    """Returns the kernel world's version in which a run was made; empty if unknown."""
+    """Returns the version of the kernel world that executed a run; empty if unknown."""
     return run.facts.get("world_version", "")
 
 

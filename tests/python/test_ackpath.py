@@ -31,7 +31,7 @@ def test_filtered_acks_free_the_uplink_and_cover_more_segments(found):
 
 
 def test_bursts_stay_within_their_limit(found):
-    # The limit does not apply to retransmissions and tail loss probes.
+    # The limit on bursts does not apply to retransmissions and tail loss probes.
     assert row(found, "filter")["burst_p95"] > 4
     assert row(found, "filter+bursts")["burst_p95"] <= 4
 

@@ -162,7 +162,7 @@ def test_no_report_writes_only_the_tables_and_no_line_is_wide(captures: Path, tm
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "found" / "directions.parquet").exists()
     assert not (tmp_path / "found" / "report.html").exists()
-    # Paths may be longer than the limit.
+    # Lines that contain a path may be wider than 80 columns.
     tables = [
         line for line in done.stdout.decode().splitlines() if "test_no_report" not in line and str(captures) not in line
     ]

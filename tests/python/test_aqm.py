@@ -169,7 +169,8 @@ def test_an_unknown_suite_is_rejected():
 
 
 def test_responsiveness_is_the_mean_on_new_and_on_loaded_connections():
-    # The draft's TCP-only case: 60000 / ((20 + 40) / 2) and 60000 / 60.
+    # The draft's TCP-only case, in round trips per minute: 60,000 ms divided by the mean of 20 ms and 40 ms, and 60,000
+    # ms divided by the loaded RTT of 60 ms.
     assert round_trips_per_minute(20, 40, 60) == (2000 + 1000) / 2
     assert round_trips_per_minute(None, None, 60) == 1000
     assert round_trips_per_minute(20, 40, None) == 2000
@@ -183,10 +184,10 @@ def test_the_draft_ends_when_goodput_and_then_responsiveness_are_stable():
         seen.append(interval)
         return 500.0 if interval < 9 else 100.0
 
-    # The moving averages are 1, 2, 2.3, ... From interval 7 on, four consecutive averages are close together.
+    # The goodput's moving averages are 1, 2, 2.3, ... From interval 7 on, four consecutive averages are close together.
     found = saturation([1, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3], rpm_at)
     assert (found.goodput, found.responsiveness) == (True, True)
-    # The result is stable when the change at interval 9 is no longer in the last four averages.
+    # The responsiveness changes at interval 9, so four successive values are equal for the first time at interval 12.
     assert seen[0] > 4 and found.interval == 12
     rising = saturation([2.0**number for number in range(12)], lambda _: 1.0)
     assert (rising.goodput, rising.responsiveness, rising.interval) == (False, False, 11)
@@ -206,7 +207,7 @@ def test_the_load_of_the_draft_adds_connections_until_it_is_stable(line: lop.Sce
 
 
 def test_means_and_quantiles_of_counts():
-    # The mean excludes the slowest 5 %. The value at the 95 % limit counts in part.
+    # The mean excludes the slowest 5 %. If a value crosses the 95 % limit, its part below the limit counts.
     assert trimmed_mean([1.0] * 19 + [1000.0]) == pytest.approx(1.0)
     assert trimmed_mean([1.0, 3.0], [90, 10]) == pytest.approx((90 + 15) / 95)
     assert trimmed_mean([]) is None

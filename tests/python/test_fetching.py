@@ -293,7 +293,7 @@ def test_truncated_responses_count_as_one_hole_per_connection(tmp_path, monkeypa
     steps = Recording.read(tmp_path / "steps").steps
     holes = [step for step in steps if step.step == "observed" and step.loss]
     assert len(holes) in (1, 2), "one on each connection"
-    # The number is random. Values from 17 to 94 were observed.
+    # The number of failed responses is random. Numbers from 17 to 94 were observed.
     assert sum(step.step == "failed" for step in steps) > 2 * len(holes)
 
 

@@ -20,7 +20,7 @@ def test_a_download_gets_two_acks_for_three_segments() -> None:
 
 @pytest.mark.slow
 def test_performance_matches_freebsd() -> None:
-    """The test uses half of the seeds and buffers. The variant without delayed ACKs is new to the profile."""
+    """Tests half of the seeds and buffers. The profile was not derived from the variant without delayed ACKs."""
     wanted = {
         key: values
         for key, values in freebsd.recorded(RECORDED).items()

@@ -285,7 +285,7 @@ def test_cake_counts_from_the_ip_packet_and_has_its_modes_by_number():
     options = bytes.fromhex(cake.options)
     # The rate is a field of 8 bytes. The test's rate is 1,000,000 bytes per second.
     assert options[:12] == struct.pack("=HHQ", 12, 2, 1_000_000)
-    # Both the kernel and the size table subtract the link header, so the overhead is 40 + 14.
+    # Both the kernel and the size table subtract the link header, so the overhead is 40 + 14 bytes.
     assert words(options[12:].hex()) == {6: 54, 3: 3, 4: 1, 5: 5, 7: 80_000, 8: 4000, 14: 0, 16: 0}
     with pytest.raises(Unsupported, match="memlimit"):
         job(scenario(**{"link.down.queue": '{ kind = "cake", memlimit = "1 MB" }'}))

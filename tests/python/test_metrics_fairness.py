@@ -17,8 +17,8 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_max_min_on_a_parking_lot() -> None:
-    # One flow crosses three links with rates of 10, 8 and 10. Each link is also used by another flow. The middle link
-    # is full first, with a rate of 4 per flow. The flows on the outer links get the remaining 6.
+    # One flow crosses three links with rates of 10, 8 and 10 (in any unit). Each link also carries another flow. The
+    # middle link is full first, with a rate of 4 per flow. The other flows on the outer links get the remaining 6.
     rates = metrics.max_min_rates([[0, 1, 2], [0], [1], [2]], [10, 8, 10])
     assert rates.tolist() == pytest.approx([4, 6, 4, 6])
 

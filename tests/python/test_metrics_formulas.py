@@ -138,7 +138,8 @@ def test_appendix_uploads_maxima_and_performance() -> None:
 
 
 def test_appendix_estimate_rounds_down_twice() -> None:
-    # (60_801 // 2 - 4_900) // 1500: 30_400 - 4_900 = 25_500, which is exactly 17 packets.
+    # The window difference of 60,801 bytes is halved and rounded down to 30,400 bytes. Subtracting 4,900 bytes leaves
+    # 25,500 bytes, which are exactly 17 packets of 1,500 bytes.
     assert metrics.estimated_buffer_packets(70_801, 10_000, 4_900) == 17
     assert metrics.estimated_buffer_packets(70_799, 10_000, 4_900) == 16
     # Integer division rounds towards minus infinity.
@@ -171,7 +172,7 @@ def test_the_confidence_interval_uses_students_t():
     assert found.half_width == pytest.approx(2.776 * math.sqrt(2.5 / 5))
     assert (found.low, found.high) == (3 - found.half_width, 3 + found.half_width)
     assert math.isnan(metrics.mean_interval([7]).half_width) and math.isnan(metrics.mean_interval([]).mean)
-    # Printed tables contain 2.021, 2.000 and 1.980.
+    # Printed tables of Student's t contain these values for 40, 60 and 120 degrees of freedom.
     assert [metrics.t95(freedom) for freedom in (40, 60, 120)] == pytest.approx([2.021, 2.000, 1.980], abs=6e-4)
 
 

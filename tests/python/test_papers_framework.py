@@ -481,7 +481,7 @@ def test_the_search_for_numbers_ignores_misleading_text() -> None:
     # A number after a reference is a quantity. Only a plural noun starts a list of references.
     assert said("in phase 2, 30 packets wait and in phase 3 and 45 ms later", 1.0) == ["30", "45"]
     assert said("sections 5.1.3 and 5.1.4, tables 3-1 to 3-2") == []
-    # Words that express a quantity are checked, but the number of links is not checked.
+    # Number words of a quantity are checked ("two minutes", "twice"), but counts of objects ("three links") are not.
     assert said("longer than two minutes, twice as often, on three links", 1.0) == ["two", "twice"]
     assert said("longer than two minutes", 2.0) == []
 

@@ -29,7 +29,8 @@ def test_a_sawtooth_uses_75_percent_without_a_buffer_and_all_with_one_bdp() -> N
 
 
 def test_the_expressions_under_loss_meet_where_the_reverse_link_starts_to_limit() -> None:
-    # sqrt(1.5 / p) / pipe equals 1 / k for p = 1.5 (k / pipe)^2.
+    # The limit by losses, sqrt(1.5 / p) / pipe, equals the limit by the reverse link, 1 / k, if the loss rate p is
+    # 1.5 (k / pipe)^2.
     for k in (2, 8):
         edge = 1.5 * (k / 50) ** 2
         free, limited = (model.with_loss(edge * factor, k, 0, 50) for factor in (1.0001, 0.9999))

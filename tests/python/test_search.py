@@ -151,7 +151,7 @@ def test_the_front_covers_all_trials_and_respects_the_constraints(short):
     for trial in found.tried:
         assert ("link.up.queue.target" in trial.labels) == (trial.labels["link.up.queue.kind"] == "codel")
         assert found.keeps(trial) == (trial.mean(2) < 0.25)
-    # The best trial contains checks, and its scenario file reproduces its run.
+    # The best trial was checked with three other seeds, and its scenario file reproduces its first run.
     first = found.front[0]
     assert len(first.checks) == 3 and {run.digest for run in first.checks}.isdisjoint(run.digest for run in first.runs)
     assert found.scenario_of(first).run().digest == first.runs[0].digest

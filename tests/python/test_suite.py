@@ -95,11 +95,11 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         # RFC 9743, section 5.1.2: "Reno and CUBIC ... completely fill" a FIFO; section 5.1.3: BBRv1 "failed".
         ("rfc9743", {"cc": "cubic"}, "5.1.2", {"cc": "bbr3"}),
         ("rfc9743", {"cc": "bbr"}, "5.1.3", {"cc": "cubic"}),
-        # In a shared queue that marks as in RFC 3168, a scalable congestion control takes the whole line.
+        # In a shared queue with RFC 3168 marking, a scalable congestion control starves the other flows.
         ("rfc9743", {"cc": "prague"}, "6.2", {"cc": "cubic"}),
         # CUBIC has no STARTUP state.
         ("bbr-draft", {"cc": "cubic"}, "10", {"cc": "bbr3"}),
-        # Scenario 6 of the L4S tests: without a classic fallback, a scalable congestion control takes the whole line.
+        # Scenario 6 of the L4S tests: a scalable congestion control without classic fallback starves the other flows.
         ("l4s-tests", {"cc": "prague"}, "6-pie", {"cc": "reno"}),
         ("prague", {"cc": "prague"}, "A.1.4", {"cc": "reno"}),
         # If the buffer is one BDP, BBRv1 has more data in flight than Reno.

@@ -76,7 +76,7 @@ def render(
 
 
 BEYOND_CHANCE = 0.05
-"""Largest 95th percentile of the part of the errors that chance does not explain, as a fraction."""
+"""Largest accepted 95th percentile of the errors, as a fraction, without the part that chance explains."""
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:
