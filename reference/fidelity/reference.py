@@ -28,7 +28,7 @@ SEEDS = range(1, 17)
 BUFFERS = range(5, 51, 5)
 """Sizes of the uplink's buffer, in packets."""
 TOGETHER_S = 90.0
-"""Seconds in each run in which both flows are active."""
+"""Time during which both flows are active in each run, in seconds."""
 
 QUANTITIES = {
     "download_goodput_kbps": ("download", "goodput_bps", 1e-3),

@@ -58,7 +58,7 @@ def test_a_mechanism_is_good_only_with_gain_and_without_harm() -> None:
 
     assert is_good(found(1.2, 0.9)) and is_good(found(0.9, 1.2))
     assert not helps(found(1.05, 1.0))
-    # A gain in one direction does not compensate a starved flow in the other direction.
+    # A gain in one direction does not compensate for a starved flow in the other direction.
     assert not is_good(found(6.0, 0.4)) and not is_good(found(0.7, 2.0))
 
 
