@@ -97,7 +97,7 @@ fn result(path: &str, setup: &runner::Setup) -> Value {
 mod tests {
     use super::*;
 
-    /// The project's own scripts pass. Each tests one rule of Linux.
+    /// The project's own scripts pass. Each script tests one rule of Linux.
     #[test]
     fn the_projects_own_scripts_pass() {
         let setup = runner::Setup { hz: 250, verbose: false, profile: "linux-6.1".to_owned() };
