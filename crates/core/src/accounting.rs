@@ -106,7 +106,8 @@ pub struct NodeCounters {
 /// Counters that few nodes need.
 #[derive(Clone, Debug, Default)]
 struct Rare {
-    /// Packets that a stage at this node merged into other packets, and bytes that stages added and removed.
+    /// Packets that a stage at this node merged into other packets, and the bytes that stages added to packets and
+    /// removed from packets.
     absorbed: Count,
     bytes_added: Bytes,
     bytes_removed: Bytes,
@@ -164,7 +165,7 @@ pub struct Accounting {
     free: Vec<Box<Fields>>,
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,
-    /// Backlog of a queue's other classes while one class is called. See [`crate::Cx::within_class`].
+    /// Backlog of the queue's other classes while the code of one class runs. See [`crate::Cx::within_class`].
     other_backlog: (u32, Bytes),
 }
 
@@ -212,7 +213,8 @@ impl Accounting {
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {
         self.mask |= observer.mask();
         self.observers.push(observer);
-        // Reset this time: it was declared before this observer existed, and the observer may read counters earlier.
+        // Reset this time, because it was declared before this observer existed. The new observer may read counters
+        // earlier.
         self.unseen_until = Time::ZERO;
     }
 
@@ -428,7 +430,7 @@ impl Accounting {
         self.free.push(place);
     }
 
-    /// Grows the list of free boxes by 25 % instead of doubling it, because a large network has a million packets.
+    /// Grows the list of free boxes by 25 % instead of doubling it, because a large network contains a million packets.
     #[cold]
     fn make_room(&mut self) {
         self.free.reserve_exact((self.free.len() / 4).max(64));

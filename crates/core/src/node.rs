@@ -60,8 +60,8 @@ pub trait Node: Debug + Send {
     fn held(&self) -> Count {
         Count::ZERO
     }
-    /// Calls `out` for each quantity in the table of parts: name of the part (or empty), name of the quantity with its
-    /// unit, and value.
+    /// Calls `out` for each quantity that the node adds to the table of parts. The arguments are the part's name (or an
+    /// empty name), the quantity's name with its unit, and the value.
     fn sample(&self, _out: &mut dyn FnMut(&str, &str, f64)) {}
 }
 
@@ -180,7 +180,7 @@ impl<'a> Cx<'a> {
         self.record_mark(packet, why);
     }
 
-    /// Counts a CE mark that was set without [`Cx::mark`], as a mark of this node.
+    /// Counts a CE mark that was set without [`Cx::mark`]. The mark counts as a mark of this node.
     pub fn record_mark(&mut self, packet: &Packet, why: MarkReason) {
         self.accounting.marked(self.now, self.node, packet, why);
     }
@@ -213,7 +213,7 @@ impl<'a> Cx<'a> {
         self.accounting.unseen_until()
     }
 
-    /// Emits an event of this kind. `event` is called to build the event only if an observer needs this kind.
+    /// Emits an event of this kind. Calls `event` to build the event only if an observer needs this kind.
     #[inline]
     pub fn trace<'e>(&mut self, kind: EventMask, event: impl FnOnce() -> Event<'e>) {
         if self.accounting.mask().has(kind) {
@@ -224,8 +224,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Emits the event that a queue accepted the packet. `backlog` is the backlog of the discipline that stores the
-    /// packet.
+    /// Emits [`Event::Enqueued`] for a packet that a queue accepted. `backlog` is the backlog of the discipline that
+    /// stores the packet.
     #[inline]
     pub fn trace_enqueued(&mut self, packet: &Packet, backlog_packets: u32, backlog_bytes: Bytes) {
         if self.accounting.mask().has(EventMask::QUEUES) {

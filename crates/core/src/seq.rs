@@ -4,7 +4,8 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A sequence number, without `Ord`: the order of two numbers is defined only if they are less than 2^31 apart.
+/// A sequence number. It does not implement `Ord`, because the order of two numbers is defined only if they are less
+/// than 2^31 apart.
 ///
 /// # Examples
 ///

@@ -1,6 +1,6 @@
 //! The disciplines that scenarios choose by kind: the built-in ones and those that users register.
 //!
-//! Everything else about a discipline is in its own file.
+//! All other code of a discipline is in the discipline's own file.
 
 use crate::config::{BuildQueue, build_as};
 use crate::*;

@@ -108,8 +108,8 @@ pub trait Qdisc: Debug + Send {
         self.children().and_then(Classes::senses)
     }
 
-    /// Handles a packet of the opposite direction. Returns true if it is a returned sensing packet of this discipline,
-    /// which the caller then deletes.
+    /// Handles a packet from the opposite direction. Returns true if the packet is a sensing packet of this discipline
+    /// that the far end has sent back. The caller then deletes the packet.
     fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
     }

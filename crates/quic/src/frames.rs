@@ -247,21 +247,21 @@ pub enum Frame<'a> {
     },
     /// DATA_BLOCKED.
     DataBlocked {
-        /// The limit of the connection's data that blocks the sender, in bytes.
+        /// The connection's data limit that blocks the sender, in bytes.
         limit: u64,
     },
     /// STREAM_DATA_BLOCKED.
     StreamDataBlocked {
         /// Stream ID.
         id: u64,
-        /// The limit of the stream's data that blocks the sender, in bytes.
+        /// The stream's data limit that blocks the sender, in bytes.
         limit: u64,
     },
     /// STREAMS_BLOCKED.
     StreamsBlocked {
         /// True if the limit is for bidirectional streams.
         bidi: bool,
-        /// The limit of the number of streams that blocks the sender.
+        /// The limit on the number of streams that blocks the sender.
         limit: u64,
     },
     /// NEW_CONNECTION_ID.

@@ -5,7 +5,7 @@ use crate::profile::{MetricsSave, Profile};
 use lopsided_core::tcp_event::CaState;
 use lopsided_core::{Bytes, Duration};
 
-/// Path metrics of one destination, saved at the end of a connection for the next connection to it.
+/// Path metrics of one destination, saved at the end of a connection for the next connection to this destination.
 ///
 /// Not implemented: saving the congestion window and the RTT deviation, and the expiry of entries after an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

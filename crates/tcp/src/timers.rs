@@ -13,7 +13,7 @@ impl TimerGrain {
         }
     }
 
-    /// Returns the time at which a timer expires that is armed at `now` with the duration `after`.
+    /// Returns the expiry time of a timer that is armed at `now` with the duration `after`.
     pub(crate) fn deadline(self, now: Time, after: Duration) -> Time {
         match self {
             TimerGrain::Exact => now + after,

@@ -36,7 +36,7 @@ impl Trace {
         self.mask.has(kinds)
     }
 
-    /// Records an event if its kind is enabled. `event` builds it only in that case.
+    /// Records an event if its kind is enabled. Calls `event` to build the event only if the kind is enabled.
     #[inline]
     pub fn emit(&mut self, kind: TcpEventMask, event: impl FnOnce() -> TcpEvent) {
         if self.mask.has(kind) {

@@ -1,4 +1,4 @@
-//! The reasons for which packets are dropped and marked. Each reason has a name for the tables of results, and a
+//! The reasons for which packets are dropped and marked. Each reason has a name for result tables and a one-sentence
 //! meaning.
 
 macro_rules! reasons {
@@ -15,7 +15,7 @@ macro_rules! reasons {
             /// The number of reasons.
             pub const COUNT: usize = $name::ALL.len();
 
-            /// Returns the reason's name in the tables of results.
+            /// Returns the reason's name in result tables.
             pub fn name(self) -> &'static str {
                 match self { $( $name::$reason => $text, )+ }
             }

@@ -3,8 +3,8 @@
 use super::{OtherOptions, TcpOptions};
 use crate::Duration;
 
-/// The kind of the option that carries the prefix: a reserved kind, because the option is removed at the end of the
-/// line.
+/// The kind of the option that carries the prefix. A reserved kind is sufficient, because the option is removed at the
+/// far end of the line.
 const KIND: u8 = 252;
 /// Unit of the spacing on the wire.
 const TICK: Duration = Duration::from_micros(100);
@@ -29,7 +29,8 @@ pub struct AckPrefix {
     pub removed: u8,
     /// Mean number of bytes between two acknowledgement numbers, from the first removed ACK to the ACK with the prefix.
     pub octets: u16,
-    /// Mean time between the arrivals of these ACKs, in whole units of 100 µs. `None` if the prefix has no spacing.
+    /// Mean time between two arrivals, from the first removed ACK to the ACK with the prefix, in whole units of 100 µs.
+    /// `None` if the prefix has no spacing.
     pub spacing: Option<Duration>,
 }
 

@@ -38,7 +38,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use tcp_options::reads_options;
 
-/// An IP packet in flight, without `Clone`. It ends in [`crate::Cx::deliver`], [`crate::Cx::drop`] or
+/// An IP packet in flight. It does not implement `Clone`, and it ends in [`crate::Cx::deliver`], [`crate::Cx::drop`] or
 /// [`crate::Cx::absorb`].
 ///
 /// If a packet is freed in any other way, a debug build panics. A release build reports the packet at the end of the
@@ -169,7 +169,7 @@ impl Fields {
         if new.v6.is_none() && new.bytes.is_none() && new.raw.is_none() {
             self.apart = None;
         } else {
-            // Reuse the memory for rare fields that an earlier packet left.
+            // Reuse the memory that an earlier packet allocated for its rare fields.
             **self.apart.get_or_insert_default() = new;
         }
     }

@@ -1,7 +1,7 @@
 //! The headers of a foreign packet, byte by byte, and the code that patches changed fields into them.
 //!
 //! Checksums are updated incrementally (RFC 1624, equation 3), so a wrong checksum stays wrong. Not implemented:
-//! updates of the checksums of transports other than TCP and UDP.
+//! checksum updates for transports other than TCP and UDP.
 
 use super::ip::{Addresses, Ecn, IpHeader};
 use super::payload::Payload;
@@ -130,8 +130,8 @@ impl RawHeaders {
         self.update_transport_checksum(RawTransport::Udp, before, sum(&ports));
     }
 
-    /// Writes the fields in which `after` differs from `before`. Returns false and changes nothing if the result does
-    /// not fit.
+    /// Writes the fields in which `after` differs from `before`. Returns false and changes nothing if the options do
+    /// not fit into the header, or the packet would exceed the IP length field.
     pub fn set_tcp(&mut self, before: &TcpHeader, after: &TcpHeader, payload_len: u32) -> bool {
         let old = &self.octets[self.transport_at..];
         let options = if before.options == after.options {

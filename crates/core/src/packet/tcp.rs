@@ -64,8 +64,8 @@ impl Flags {
     pub const CWR: Flags = Flags(0x80);
     /// Accurate ECN (RFC 9768).
     pub const AE: Flags = Flags(0x100);
-    /// On an ACK: a filter has found that the next segment is lost (balakrishnan1999, section 6.3). The flag uses a
-    /// reserved bit.
+    /// An ACK filter sets this flag in an ACK if it has detected that the next segment is lost (balakrishnan1999,
+    /// section 6.3). The flag uses a reserved bit.
     pub const FAST_RETRANSMIT: Flags = Flags(0x200);
 
     /// True if the flag is set.
@@ -273,13 +273,13 @@ impl TcpOptions {
         self
     }
 
-    /// The options of kinds that have no field in this type.
+    /// Returns the options whose kinds have no field in this type.
     #[inline]
     pub fn other(&self) -> &OtherOptions {
         self.apart.as_ref().map_or(OtherOptions::NONE, |apart| &apart.other)
     }
 
-    /// Sets the options of kinds that have no field in this type.
+    /// Sets the options whose kinds have no field in this type.
     pub fn set_other(&mut self, options: OtherOptions) {
         self.change(!options.is_empty(), |apart| apart.other = options);
     }
@@ -309,7 +309,8 @@ impl TcpOptions {
         self.len_of_handshake() + self.accurate_ecn().map_or(0, AccEcnOption::padded_len)
     }
 
-    /// Returns the options of other kinds if they all fit into the header, and an empty list otherwise.
+    /// Returns the options whose kinds have no field in this type. The list is empty unless all of them fit into the
+    /// header.
     pub fn other_on_wire(&self) -> &OtherOptions {
         // The data offset field limits the options to 40 bytes. SACK blocks use only the space that is left.
         let fits = self.len_of_known() + self.other().padded_len() <= MAX_TCP_OPTIONS;
@@ -422,7 +423,7 @@ pub struct Timestamps {
 }
 
 /// The accurate-ECN option (RFC 9768, section 3.2.3): bytes by codepoint, modulo 2^24. Counters at the end may be
-/// omitted, so there are two orders.
+/// omitted, so the RFC defines two orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccEcnOption {
     /// The order of the counters.

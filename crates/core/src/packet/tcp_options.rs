@@ -85,8 +85,8 @@ fn is_known(kind: u8) -> bool {
 }
 
 /// Changes the options of a foreign segment from `before` to `after`. `old` contains the original bytes. Unchanged
-/// options and unknown options keep their positions. Returns `None` if the result does not fit, or if `old` cannot be
-/// parsed.
+/// options and unknown options keep their positions. Returns `None` if the result does not fit into the header, or if
+/// `old` cannot be parsed.
 pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOptions) -> Option<Vec<u8>> {
     let mut changed = [MSS, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE, ACCURATE_ECN_0, SACK]
         .map(|kind| (kind, only(kind, before) != only(kind, after)))

@@ -75,7 +75,8 @@ fn message(kind: u8, code: u8, mtu: [u8; 4], original: &[u8], most: u32) -> Vec<
     message
 }
 
-/// Parses a "packet too big" message about a TCP segment. Returns `None` for other packets and wrong checksums.
+/// Parses a "packet too big" message about a TCP segment. Returns `None` for any other packet, and if the checksum is
+/// wrong.
 pub fn read_packet_too_big(packet: &Packet) -> Option<PacketTooBig> {
     let Transport::Other { protocol } = *packet.transport() else { return None };
     let payload = packet.payload();

@@ -26,7 +26,7 @@ use crate::{FlowId, Packet, Payload, Time, Transport};
 /// Writes the whole packet.
 ///
 /// # Panics
-/// Panics if the packet is longer than the IP length field can express: 65,535 bytes, which exclude the header in IPv6.
+/// Panics if the packet exceeds the IP length field: 65,535 bytes, not counting the header in IPv6.
 ///
 /// # Examples
 ///

@@ -30,7 +30,7 @@ proptest! {
     }
 }
 
-/// Every option of the handshake, with checksums computed by other programs.
+/// The SYN contains every option of the handshake. Other programs computed its checksums.
 #[test]
 fn a_syn_of_linux_is_parsed_and_encoded_to_the_same_octets() {
     let packet = parse(&LINUX_SYN).expect("a packet that Linux accepted");
@@ -172,7 +172,7 @@ proptest! {
         let _ = parse_captured(&octets);
     }
 
-    /// Random bytes after the start of an IPv4 header test all parsers with inconsistent lengths.
+    /// Random bytes after the valid start of an IPv4 header pass inconsistent lengths to all parsers.
     #[test]
     fn hostile_headers_never_panic_and_parsed_packets_can_be_encoded(
         mut octets in prop::collection::vec(any::<u8>(), 20..140),

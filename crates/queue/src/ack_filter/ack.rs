@@ -40,8 +40,8 @@ impl Numbers {
         Numbers { number: header.ack, window: header.window }
     }
 
-    /// True if `newer` makes this ACK superfluous: `newer` has a larger number, or, with `also_windows`, the same
-    /// number and another window.
+    /// True if `newer` makes this ACK superfluous: `newer` has a larger number or, if `also_windows` is true, the same
+    /// number and a different window.
     #[inline]
     pub fn is_outnumbered(&self, newer: &Numbers, also_windows: bool) -> bool {
         self.number.before(newer.number) || also_windows && self.number == newer.number && self.window != newer.window
@@ -57,7 +57,7 @@ pub(super) struct Ack {
     pub timestamps: Option<Timestamps>,
     /// The options other than timestamps. Boxed because these options are rare, and a small `Ack` is cheaper to move.
     others: Option<Box<TcpOptions>>,
-    /// True if the connection's next segment was a data segment with other ECN flags.
+    /// True if the connection's next segment was a data segment with different ECN flags.
     pub parted: bool,
 }
 

@@ -33,7 +33,7 @@ struct Waits {
     acks: Few<WaitingAck<Ack>>,
     /// Packet number of the connection's latest packet of any kind.
     newest: Option<u64>,
-    /// True once a packet of the connection had flags or options of accurate ECN.
+    /// True once a packet of the connection contained accurate-ECN flags or options.
     accurate: bool,
 }
 

@@ -15,7 +15,7 @@ use lopsided_core::{Cx, Packet, Rng};
 /// An ACK filter with one of these rules.
 #[derive(Debug)]
 pub(super) struct ByNumber {
-    /// True for the rule `window`: an ACK also replaces an older ACK with the same number and another window.
+    /// True for the rule `window`: an ACK also replaces an older ACK with the same number and a different window.
     also_windows: bool,
     /// Number of duplicate ACKs at which the filter starts to mark ACKs for fast retransmit. 0: duplicates are never
     /// removed.

@@ -16,9 +16,9 @@ pub struct AckFilterConfig {
     pub share: f64,
     /// With a `share` below 1: the rule that selects the superfluous ACKs to remove.
     pub pick: Pick,
-    /// ACKs are removed only if the backlog is at least this large. `None`: no lower bound.
+    /// ACKs are removed only if the backlog is at least this threshold. `None`: no lower bound.
     pub above: Option<Threshold>,
-    /// ACKs are removed only if the backlog is smaller than this. `None`: no upper bound.
+    /// ACKs are removed only if the backlog is smaller than this threshold. `None`: no upper bound.
     pub below: Option<Threshold>,
     /// For `cumulative` and `window`: duplicate ACKs are removed. The duplicate ACK with this number and all later
     /// duplicates are marked for fast retransmit. 0: no ACK is marked, and duplicates stay in the queue.

@@ -11,7 +11,7 @@ pub enum FilterRule {
     /// Removes every earlier ACK with a smaller number (balakrishnan1999, section 6.2).
     #[default]
     Cumulative,
-    /// Like `Cumulative`, but also removes ACKs with the same number and another window (section 8.4).
+    /// Like `Cumulative`, but also removes ACKs with the same number and a different window (section 8.4).
     Window,
     /// CAKE's `ack-filter`: removes the oldest covered ACK if at least two consecutive ACKs with the same ECN flags are
     /// covered.

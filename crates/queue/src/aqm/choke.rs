@@ -155,7 +155,7 @@ impl Choke {
         Some(victim)
     }
 
-    /// If the queue is now empty, notifies the average that an idle time starts.
+    /// If the queue is now empty, records the start of an idle time in the average.
     fn leave_if_empty(&mut self, cx: &Cx<'_>) {
         if self.packets.is_empty() {
             self.average.emptied(cx.now());

@@ -170,7 +170,7 @@ impl Sfq {
             }
             self.by_length[to].push(queue);
         }
-        // Remove empty lists from the end, so that the last list has the longest queues.
+        // Remove empty lists from the end, so that the last list contains the longest queues.
         while self.by_length.last().is_some_and(Vec::is_empty) {
             self.by_length.pop();
         }

@@ -111,12 +111,13 @@ impl Framing {
     pub const NONE: Framing = Framing::plain(0);
     /// An Ethernet device in Linux: a header of 14 bytes, without padding.
     pub const ETHERNET: Framing = Framing::plain(14);
-    /// An Ethernet line: preamble 8 bytes, header 14, padding to 64, check sequence 4, gap 12.
+    /// An Ethernet line, in bytes: preamble 8, header 14, padding to 64, check sequence 4, gap 12.
     pub const ETHERNET_WIRE: Framing =
         Framing { overhead: Bytes::new(38), minimum: Bytes::new(84), cell_format: CellFormat::None };
-    /// PPPoE on an Ethernet device: Ethernet header 14 bytes, PPPoE 6, PPP 2.
+    /// PPPoE on an Ethernet device: Ethernet header 14 bytes, PPPoE header 6 bytes, PPP header 2 bytes.
     pub const PPPOE: Framing = Framing::plain(22);
-    /// Cable, as counted by the rate limiter of a DOCSIS modem: header 14 bytes, check sequence 4, padding to 64.
+    /// Cable, as counted by the rate limiter of a DOCSIS modem: header 14 bytes, check sequence 4 bytes, padding to 64
+    /// bytes.
     pub const DOCSIS: Framing =
         Framing { overhead: Bytes::new(18), minimum: Bytes::new(64), cell_format: CellFormat::None };
 

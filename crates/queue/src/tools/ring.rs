@@ -142,7 +142,7 @@ impl PacketRing {
         let Place { packet, enqueued_at, size } = self.places.pop_back()?;
         self.backlog.remove(size);
         self.tidy();
-        // `tidy` removes empty places at the end, so the last place has a packet.
+        // `tidy` removes empty places at the end, so the last place contains a packet.
         packet.map(|packet| QueuedPacket { packet, enqueued_at })
     }
 

@@ -95,7 +95,7 @@ pub(crate) struct Sensor {
     shortest: Option<Duration>,
     /// The largest timestamp so far.
     newest: u64,
-    /// The sensing packet that the caller must create next.
+    /// The sensing packet that the caller must create next; `None` if no sensing packet is due.
     made: Option<NewPacket>,
     /// Number of sensing packets sent.
     sent: u64,
@@ -151,7 +151,8 @@ impl Sensor {
         Some(self.out[place].1)
     }
 
-    /// Handles a packet of the opposite direction. If it is a returned sensing packet, returns its owner and its delay.
+    /// Handles a packet from the opposite direction. If the packet is a sensing packet that the far end has sent back,
+    /// returns its owner and its delay.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
         // Ignore packets without `TURNED`. They are sensing packets of another discipline, on the way to its far end.
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;

@@ -71,8 +71,8 @@ pub struct QueueSample {
 }
 
 impl QueueStats {
-    /// Records a packet that was offered at `now`. `backlog` is the backlog afterwards; packets missing from it were
-    /// dropped.
+    /// Records a packet that was offered at `now`. `backlog` is the backlog afterwards; packets that are missing from
+    /// the backlog were dropped.
     pub fn offered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
         self.came(now, size);
         self.settle(now, backlog);

@@ -101,7 +101,8 @@ fn cake_keeps_acks_that_the_new_ack_does_not_cover() {
         assert_eq!(ids(&by_rule(rule), &gone)[..2], [0, 1], "{rule:?}");
         let dsack = [with_sack(9, &[(1, 2)]), with_sack(9, &[(1, 2)]), with_sack(10, &[(1, 2)])];
         assert_eq!(ids(&by_rule(rule), &dsack), [0, 1, 2], "{rule:?}");
-        // The last timestamp is older than the previous timestamp.
+        // The timestamp of the last ACK is older than that of the previous ACK, so the last ACK does not cover the
+        // others.
         let stamped = |ack, value| Segment { timestamps: Some((value, 1)), ..Segment::ack(1, ack) };
         let back = [stamped(1, 9), stamped(2, 9), stamped(3, 8)];
         assert!(ids(&by_rule(rule), &back).contains(&1), "{rule:?}");
@@ -135,7 +136,7 @@ fn cake_counts_only_acks_with_the_same_flags_and_none_with_others_between() {
     }
     let begun = [Segment::ack(1, 1), echo(2), echo(3)];
     assert_eq!(ids(&by_rule(FilterRule::Conservative), &begun), [0, 1, 2], "the two covered ACKs have different flags");
-    // A data segment with other ECN flags separates two equal ACKs. A data segment with the same flags does not.
+    // A data segment with different ECN flags separates two equal ACKs. A data segment with the same flags does not.
     let data = |flags| Segment { payload: 10, ..with_flags(2, flags) };
     let around = |flags| [Segment::ack(1, 1), data(flags), Segment::ack(1, 2), Segment::ack(1, 3)];
     assert_eq!(ids(&by_rule(FilterRule::Conservative), &around(Flags::CWR)), [0, 1, 2, 3]);

@@ -261,7 +261,7 @@ fn leaf() -> impl Strategy<Value = QueueConfig> {
     prop_oneof![classic, modern, scheduled].prop_map(checked)
 }
 
-/// Rates at which the transmission of a packet takes nanoseconds to microseconds.
+/// Rates at which a packet takes between a few nanoseconds and a few microseconds.
 fn rate() -> impl Strategy<Value = BitRate> {
     (1_000_000_000..40_000_000_000_u64).prop_map(BitRate::from_bps)
 }

@@ -47,7 +47,7 @@ fn codel_waits_an_interval_and_then_follows_the_control_law() {
     let mut queue = codel(CodelConfig::default());
     let (drops, marks) = drain_overloaded(&mut queue, 10_000, Ecn::NotEct);
     assert_eq!(marks, 0);
-    // The sojourn time is above the target from 5 ms on, so the first packet is dropped one interval later.
+    // The sojourn time is above the target from 5 ms on, so the first packet is dropped one interval (100 ms) later.
     assert_eq!(drops[0], 105);
     // RFC 8289, section 5.3: the spacing is interval / sqrt(count). For the first few counts, a single step of Newton's
     // method is inaccurate.

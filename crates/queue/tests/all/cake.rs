@@ -106,8 +106,8 @@ fn hosts_get_equal_shares_while_flows_skip_rounds_and_after_flows_end() {
     }
     let share = octets[1] as f64 / octets[2] as f64;
     assert!((share - 1.0).abs() < 0.15, "with many: {octets:?}");
-    // When the small flows become empty, the large flow gets the full share of its host at once. Without this rule, its
-    // deficit would make it skip 400 rounds.
+    // When the small flows become empty, the large flow gets the full share of its host at once. Without this rule, the
+    // large flow would skip 400 rounds because of its deficit.
     (0..60).for_each(|_| _ = next(&mut octets));
     octets = [0; 3];
     (0..100).for_each(|_| _ = next(&mut octets));

@@ -98,7 +98,7 @@ fn docsis_pie_drops_in_proportion_to_size_and_accepts_a_burst_after_a_quiet_seco
     }
     assert!((0..1000).all(|_| !law.drops(target, Bytes::new(1500), waiting, false, &mut rng)), "less than 1/3 is full");
     while !law.drops(target, Bytes::new(1500), waiting, true, &mut rng) {}
-    // The first drop starts a burst allowance of 142 ms, which lasts nine intervals.
+    // The first drop starts a burst allowance of 142 ms, which lasts nine update intervals of 16 ms.
     for _ in 0..9 {
         assert!(!law.drops(target, Bytes::new(1500), waiting, true, &mut rng));
         law.update(target, interval * 10);
@@ -285,7 +285,8 @@ fn blue_rises_once_per_target_during_an_overflow_and_decays_while_the_queue_is_e
     for micros in (10_000..110_000).step_by(100) {
         cobalt.overflowed(&config, Time::ZERO + Duration::from_micros(micros));
     }
-    // Changes are strictly more than 5 ms apart, and the test checks for them every 100 µs.
+    // Two changes of BLUE's probability must be more than 5 ms apart. The test reports an overflow every 100 µs, so the
+    // changes are 5.1 ms apart.
     let steps = (100.0_f64 / 5.1).ceil();
     assert!((cobalt.probability() - steps / 256.0).abs() < 1e-12, "{}", cobalt.probability());
     for second in 1..1000 {

@@ -141,7 +141,7 @@ fn the_average_follows_arrivals_and_decays_while_idle() {
     for id in 1..=3 {
         queue.enqueue(packet(id, 1000), &mut cx(at(0), &mut accounting));
     }
-    // The backlogs at the arrivals were 0, 1 and 2 packets.
+    // The three packets found backlogs of 0, 1 and 2 packets. Each sample has a weight of 0.25.
     let average = 0.25 * 2.0 + 0.75 * 0.25;
     assert!((average_of(&queue) - average).abs() < 1e-12);
     for _ in 0..3 {
@@ -182,8 +182,8 @@ fn an_average_in_octets_counts_octets() {
     for (id, size) in [(1, 100), (2, 100), (3, 1000), (4, 799), (5, 1), (6, 1)].map(|(id, size)| (id, size + 28)) {
         queue.enqueue(packet(id, size), &mut cx(at(0), &mut accounting));
     }
-    // The last packet finds a backlog of 128 + 128 + 1028 + 827 + 29 = 2140 bytes. The previous packet found 2111
-    // bytes.
+    // Packets are marked at an average above 2,000 bytes. The last two packets find backlogs of 2,111 bytes (128 + 128
+    // + 1028 + 827) and 2,140 bytes.
     assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 2);
 }
 
@@ -201,8 +201,8 @@ fn a_step_marks_only_packets_that_find_a_longer_queue() {
     let above = [Ecn::Ce, Ecn::Ce, Ecn::NotEct, Ecn::Ce];
     assert_eq!(out, untouched.chain(above).chain(above).take(10).collect::<Vec<_>>());
     assert_eq!(accounting.node(NodeId(0)).dropped(DropReason::QueueFull).packets, 2);
-    // Six packets arrive above the step. One of them, packet 6, is not ECN-capable. Marks of packets that are dropped
-    // on arrival are not counted.
+    // Six packets find a queue longer than the threshold. One of them, packet 6, is not ECN-capable. Marks of packets
+    // that are dropped on arrival are not counted.
     assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 5);
 }
 
@@ -214,7 +214,7 @@ fn a_step_in_time_marks_at_the_head() {
         queue.enqueue(packet(id, 1000), &mut cx(at(id), &mut accounting));
     }
     let mut leave = |now| queue.dequeue(&mut cx(at(now), &mut accounting)).unwrap().packet.ecn();
-    // The sojourn times are 5, 5 and 6 ms.
+    // The sojourn times are 5, 5 and 6 ms. Only the last exceeds the threshold of 5 ms.
     assert_eq!([leave(5), leave(6), leave(8)], [Ecn::Ect0, Ecn::Ect0, Ecn::Ce]);
 }
 

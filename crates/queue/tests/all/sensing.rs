@@ -272,7 +272,8 @@ fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
 
 #[test]
 fn bdp_drops_above_the_bound_at_intervals_of_measured_squared_over_bloat() {
-    // 10 % of 500 ms is 50 ms, so 40 ms are acceptable. With the printed equation, only 25 ms are acceptable.
+    // BDP accepts a link round trip of 10 % of 500 ms, which is 50 ms, so a round trip of 40 ms causes no drop. The
+    // printed equation accepts only 25 ms.
     assert_eq!(bdp_drops(BdpBound::Max, 40), []);
     let printed = bdp_drops(BdpBound::Min, 40);
     assert!(!printed.is_empty());

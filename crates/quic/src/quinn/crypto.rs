@@ -84,7 +84,7 @@ impl LocalAcks {
     }
 }
 
-/// A key: packet number space, phase and sender. A key for received 1-RTT packets also has the receiver's ACK
+/// A key: packet number space, phase and sender. A key for received 1-RTT packets also contains the receiver's ACK
 /// behaviour.
 struct PlainKey(u64, Option<Arc<Mutex<LocalAcks>>>);
 

@@ -46,7 +46,7 @@ impl QuicEndpoint {
         self.sockets.iter().position(of).map(|at| at as u32)
     }
 
-    /// Passes as much of the socket's queue to quinn as quinn accepts.
+    /// Passes queued data of the socket to quinn, as much as quinn accepts.
     pub(super) fn flush(&mut self, place: u32) {
         let Some(socket) = self.sockets.get_mut(place as usize).and_then(Option::as_mut) else { return };
         let Some(link) = self.connections.get_mut(socket.link).and_then(Option::as_deref_mut) else { return };

@@ -53,7 +53,7 @@ fn acks_have_the_size_computed_from_rfc_9000() {
     }
 }
 
-/// The receiver sends one ACK per configured number of packets, whichever end configures it.
+/// The receiver sends one ACK for each `packets_per_ack` packets, whether the sender or the receiver sets this number.
 #[test]
 fn the_receiver_sends_acks_at_the_configured_ratio() {
     for (packets_per_ack, asks) in [(2u32, false), (2, true), (10, false), (10, true), (1, false)] {

@@ -27,7 +27,8 @@ fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
     assert_eq!(curve(u64::MAX, k, 1000), 1000 + 1_000_000_000_000, "no overflow however late");
 }
 
-/// After a reduction from 175 to 123 segments, Linux's K is 5,185/1024 s. An exact root would be 2/1024 s longer.
+/// After a reduction from 175 to 123 segments, Linux's K is 5,185/1024 s. With an exact cube root, K would be 2/1024 s
+/// longer.
 #[test]
 fn the_window_grows_at_the_same_ack_as_on_linux() {
     let mut cubic = Cubic::new(LINUX, Duration::from_millis(4));
@@ -139,7 +140,7 @@ fn an_idle_time_does_not_count() {
 #[test]
 fn hystart_leaves_slow_start_before_the_queue_overflows() {
     let rtt = Duration::from_millis(100);
-    // The BDP of 20 Mbit/s and 100 ms is 172 segments, and the queue holds 172 segments too.
+    // The BDP of 20 Mbit/s and 100 ms is 172 segments, and the queue also has space for 172 segments.
     for (name, early) in [("cubic", true), ("cubic-slow-start", false)] {
         let mut path = Path::new(controller(name), 20.0, rtt, 172);
         path.run(Duration::from_secs(1));
@@ -160,7 +161,7 @@ fn an_undo_restores_window_and_threshold() {
     assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(1000 * MSS), None));
 }
 
-/// During a repair the window is below the threshold. For Linux this is slow start, so HyStart may end it.
+/// During a repair the window is below the threshold. Linux treats this as slow start, so HyStart may end slow start.
 #[test]
 fn hystart_can_lower_the_threshold_during_a_recovery() {
     let after = |reduced_to: Option<u64>| {

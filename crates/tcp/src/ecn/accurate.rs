@@ -64,7 +64,7 @@ pub(crate) struct AccEcnReceiver {
     least_counters: u32,
     /// True if the peer has sent the option. This end then also sends the option (section 3.2.3.2.1).
     pub peer_sends_option: bool,
-    /// True if ACKs with the option do not arrive (section 3.2.3.2.2).
+    /// True if the path appears to drop ACKs that carry the option (section 3.2.3.2.2).
     option_is_lost: bool,
     /// Start of the DSACK block in the last segment, if the segment also carried the option.
     dsack_with_option: Option<u64>,
@@ -334,7 +334,7 @@ mod tests {
         NewlyDelivered { octets: segments * MSS, mss: MSS, exact: true }
     }
 
-    /// An option that reports these bytes with ECT(0) and CE.
+    /// An option that reports `ect0` bytes with ECT(0) and `ce` bytes with CE.
     fn reported(ect0: u64, ce: u64) -> AccEcnOption {
         option_of([(ect0 * MSS) as u32, 0, (ce * MSS) as u32], 3)
     }
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(sender.newly_marked(feedback(5, None), delivery(2)), 0);
         assert_eq!(sender.newly_marked(feedback(7, None), delivery(2)), 2);
         assert_eq!(sender.newly_marked(feedback(0, None), delivery(2)), 1);
-        // One ACK covers 20 segments, and the count advances by 2, so 2, 10 or 18 packets are marked.
+        // One ACK covers 20 segments, and the 3-bit count advances by 2, so 2, 10 or 18 packets were marked.
         assert_eq!(sender.newly_marked(feedback(2, None), delivery(20)), 18);
         assert_eq!(sender.packets(), 21);
     }

@@ -157,7 +157,7 @@ mod tests {
     }
 
     /// Compares with captures of Linux 6.1. After a gap of one segment and a run of 20, 55 or 18 segments, the data
-    /// occupied one record more than the minimum with 17 segments per record.
+    /// occupied one record more than necessary with 17 segments per record.
     #[test]
     fn the_segment_that_fills_a_hole_is_not_added_to_a_full_record() {
         for (run, expected) in [(20, 3), (55, 5), (18, 3), (16, 1), (17, 2)] {

@@ -17,7 +17,8 @@ pub(super) struct Rounds {
     eighths: Option<u64>,
     /// Timestamp that the last segment echoed. Other segments that echo the same timestamp provide no sample.
     last_echo: Option<u32>,
-    /// The advertised window for which the time until it is full is measured: the start time and the end offset.
+    /// Start time and end offset of the advertised window whose filling time is being measured; `None` if no window is
+    /// being measured.
     window: Option<(Time, u64)>,
 }
 

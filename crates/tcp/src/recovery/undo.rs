@@ -51,7 +51,7 @@ impl Recovery {
     pub(super) fn progress_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         let recovered = flight.una() >= self.point;
         if outcome.una_advanced {
-            // 4.4BSD: an ACK that arrives this soon must be caused by the original segment.
+            // 4.4BSD: an ACK that arrives so soon after the timeout must be caused by the original segment.
             let early = self.undo.take_early_until().is_some_and(|until| now < until);
             let evidence = if early { Some(UndoRule::EarlyAck) } else { self.undo_evidence(flight, outcome.echo) };
             if let Some(by) = evidence {

@@ -114,7 +114,7 @@ impl Sender {
         let was_reducing = self.recovery.is_reducing();
         outcome.reduced_to = was_reducing.then(|| Bytes::new(self.cwnd()));
         let judged = self.recovery.ca_state() != CaState::Open || dubious;
-        // Vegas and others count ACKs before recovery changes the window.
+        // Vegas and some other controllers count ACKs before recovery changes the window.
         if (judged || outcome.delivered == 0) && was_out {
             self.notify_arrival(now, &mut outcome, prior_in_flight);
         }
@@ -158,7 +158,8 @@ impl Sender {
             let end = self.buffer.end();
             let wanted = (end - self.flight.nxt().min(end)).min(self.flight.mss());
             let size = self.window.size();
-            // The window now fits the waiting data, so no probe is needed.
+            // The window now has space for a full segment, for all waiting data, or is at least half of the largest
+            // window, so no probe is needed.
             if size > 0 && size >= wanted.min(self.window.largest() / 2) {
                 // Reset the backoff, because window probes caused it. The wait for an open window is
                 // unrelated to the RTT of data that is sent now.

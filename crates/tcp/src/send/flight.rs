@@ -21,7 +21,7 @@ struct Armed {
     after: Duration,
     /// The deadline.
     due: Time,
-    /// True if the burst already has two segments. Further segments of the burst would set the same deadline.
+    /// True if the burst already contains two segments. Further segments of the burst would set the same deadline.
     for_burst: bool,
 }
 

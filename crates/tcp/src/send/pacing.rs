@@ -29,8 +29,8 @@ impl Pacing {
         (self.next > now).then_some(self.next)
     }
 
-    /// True if the current burst has fewer than `most` segments, so another segment may be sent. Otherwise the next
-    /// burst starts after `pause` (balakrishnan1999 figure 19), rounded up to a multiple of `tick`.
+    /// True if the current burst contains fewer than `most` segments, so another segment may be sent. Otherwise the
+    /// next burst starts after `pause` (balakrishnan1999 figure 19), rounded up to a multiple of `tick`.
     #[inline]
     pub fn lets_burst_go_on(&mut self, now: Time, most: u32, tick: Duration, pause: impl FnOnce() -> Duration) -> bool {
         if most == 0 || self.burst.0 != now || self.burst.1 < most {

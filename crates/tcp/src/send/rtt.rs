@@ -285,12 +285,12 @@ mod tests {
         assert!(rtt.rto() < before);
     }
 
-    /// RTOs from a FreeBSD capture: 570 ms, and 940 ms after a timeout.
+    /// In a FreeBSD capture, the RTO is 570 ms at first, and 940 ms after a timeout.
     #[test]
     fn freebsd_does_not_double_the_slop_on_backoff() {
         let rule = RtoRule::FreeBsd { min: MS(30), max: MS(64_000), initial: MS(3000), slop: MS(200) };
         let mut rtt = RttEstimator::new(rule, MS(1));
-        // After a sample of 123 + 1 ms, SRTT is 124 and RTTVAR is 62.
+        // After a sample of 123 + 1 ms, SRTT is 124 ms and RTTVAR is 62 ms.
         rtt.sample(Time::ZERO, MS(123), 1, 2);
         assert_eq!(rtt.rto(), MS(372 + 200));
         rtt.back_off();
@@ -314,8 +314,8 @@ mod tests {
             rtt.sample(at_ms(at * 80), MS(64), 0, 0);
         }
         assert_eq!(rtt.rto(), MS(300));
-        // From 2.050 to 2.199 s the clock ticks once, from 2.151 to 2.300 s twice. The deviation becomes 2 + 1 - 0, and
-        // SRTT 9/8 ticks.
+        // The clock ticks once between 2.050 and 2.199 s, and twice between 2.151 and 2.300 s. The sample of two ticks
+        // raises SRTT to 9/8 ticks and the deviation to 3/4 tick, so the RTO is 1 + 3 ticks.
         rtt.sample(at_ms(2199), MS(149), 0, 0);
         assert_eq!(rtt.rto(), MS(300));
         rtt.sample(at_ms(2300), MS(149), 0, 0);

@@ -70,7 +70,7 @@ impl TxRecord {
         sent
     }
 
-    /// Records a transmission of the segment. [`RatePart`] has the rest of its delivery-rate stamp.
+    /// Records a transmission of the segment. [`RatePart`] contains the rest of the segment's delivery-rate stamp.
     #[inline]
     fn set_stamp(&mut self, stamp: &RateStamp) {
         self.delivered = stamp.delivered;
@@ -358,14 +358,14 @@ impl Scoreboard {
         self.rates.iter_mut().for_each(|rates| rates.reserve_exact(more));
     }
 
-    /// True if the records have what the delivery rate needs.
+    /// True if a [`RatePart`] is stored for each record, as the delivery rate requires.
     #[inline]
     pub fn keeps_rates(&self) -> bool {
         self.rates.is_some()
     }
 
-    /// Keeps what the delivery rate needs, from now on. For segments that are outstanding already, the sampling
-    /// interval begins with their transmission.
+    /// Starts to store a [`RatePart`] for each record. For a segment that is already outstanding, the sampling interval
+    /// begins with its transmission.
     pub fn keep_rates(&mut self) {
         let part = |sent: &TxRecord| RatePart {
             delivered_at: sent.sent_at,
@@ -377,7 +377,8 @@ impl Scoreboard {
         self.rates = self.rates.take().or_else(|| Some(rates()));
     }
 
-    /// The stamp of a record, given its index in the ring. Only its delivered bytes are set if no rates are kept.
+    /// Returns the stamp of a record, given the record's index in the ring. If no [`RatePart`] is stored, only the
+    /// fields that the record itself contains are set.
     #[inline(always)]
     fn stamp(&self, index: usize) -> RateStamp {
         let part = self.rates.as_ref().map_or_else(RatePart::default, |rates| rates[index]);
@@ -435,7 +436,7 @@ impl Scoreboard {
             ends = end;
             covered += 1;
         }
-        // The general path handles an ACK that ends within a segment, and padded segments.
+        // An ACK that ends within a segment, and padded segments, require the general path.
         if ends != una || self.padding != 0 {
             return None;
         }

@@ -82,7 +82,7 @@ const DERIVED_ACKS: &[(&str, u64, &str)] = &[
     ("windows", 200, ""),
 ];
 
-/// Fields whose value changes no segment with the other values of the profile.
+/// Fields of a profile that change no segment, because of the profile's other values.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("bsdi-3.initial_window_cap", "one segment never exceeds it"),
     ("bsdi-3.reassembly_limit", "the receive buffer is smaller"),
@@ -103,14 +103,14 @@ fn named(name: &str) -> Profile {
     Profile::named(name).expect("a known name")
 }
 
-/// The profile with one field of another profile.
+/// Returns the profile with one field copied from another profile.
 fn with_field(profile: &Profile, (_, copy): Field, other: &Profile) -> Profile {
     let mut changed = profile.clone();
     copy(&mut changed, other);
     changed
 }
 
-/// The fields in which two profiles differ.
+/// Returns the fields in which two profiles differ.
 fn differing(one: &Profile, other: &Profile) -> Vec<Field> {
     FIELDS.iter().copied().filter(|field| with_field(one, *field, other) != *one).collect()
 }
@@ -155,7 +155,7 @@ enum Fate {
     Late(u64),
 }
 
-/// A number from 0 to 99 that looks random.
+/// Returns a number from 0 to 99 that looks random.
 fn scattered(number: u64) -> u64 {
     (number.wrapping_add(7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 100
 }
@@ -345,7 +345,8 @@ impl Probe {
     }
 }
 
-/// True if a probe tells one profile from the other, at both ends or at one end with Linux at the other.
+/// True if the segments of a probe differ between the two profiles, with the profile at both ends, or at one end with
+/// Linux at the other end.
 fn visible(one: &Profile, other: &Profile) -> bool {
     let linux = Profile { ecn: EcnRule::On, ..Profile::linux_6_1() };
     PROBES.iter().any(|probe| {
@@ -369,7 +370,7 @@ fn every_field_of_a_derived_profile_changes_segments_or_has_a_reason() {
     assert_eq!(unseen, WITHOUT_EFFECT.iter().map(|(field, _)| (*field).to_owned()).collect());
 }
 
-/// Fields that change segments only in a situation that no probe has. Scripts test them.
+/// Fields that change segments only in a situation that no probe creates. Scripts test these fields.
 const RARE: [&str; 8] = [
     "metrics_save",
     "burst_tick",

@@ -21,7 +21,8 @@ const LEAST_QUANTUM: u64 = 300;
 /// Without a shaper: quantum in bytes of a tin whose share is 1.
 const TIN_QUANTUM: f64 = 1024.0;
 
-/// Number of turns without a packet. A flow that would need more turns until its deficit is positive skips rounds.
+/// Maximum number of consecutive turns in which a busy flow cannot send. A flow whose deficit would stay negative for
+/// more turns skips rounds.
 const MOST_EMPTY_TURNS: i64 = 16;
 /// Number of busy flows of a host above which a flow skips every round in which it could not send.
 const MANY: u32 = 16;

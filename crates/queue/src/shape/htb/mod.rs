@@ -113,7 +113,7 @@ struct Leaf {
 enum Mode {
     /// Cannot send.
     Blocked,
-    /// Can send if its parent can send or borrow.
+    /// The class can send if its parent can send or borrow.
     Borrows,
     /// Can send.
     Sends,

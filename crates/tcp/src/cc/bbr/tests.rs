@@ -11,7 +11,7 @@ fn fills_the_line_without_filling_the_queue() {
     assert!(share > 0.97, "{share}");
     assert_eq!(path.losses, 0);
     // The BDP is 86 segments. With a gain of 2 and the allowances for offload and aggregated ACKs, the window is about
-    // twice that.
+    // twice the BDP.
     let window = path.controller.cwnd().get() / MSS;
     assert!((172..=190).contains(&window), "{window} segments");
 }

@@ -1,4 +1,4 @@
-//! The window of each controller over time, alone on a line, compared with `windows.txt`.
+//! Compares the window of each controller over time, for one flow alone on a line, with `windows.txt`.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records new curves. Compare the new curves with the papers that
 //! describe the controllers. If `LOPSIDED_PLOTS` names a folder, each curve is also written to it as `NAME.svg`.

@@ -6,7 +6,7 @@
 //!
 //! The option has kind 254 (RFC 6994) with the identifier 0x00AC, and one byte with R in its upper seven bits.
 //!
-//! Not modelled: the negotiation in the handshake, so both ends must be configured; the last bit of the byte.
+//! Not modelled: the negotiation in the handshake (both ends must be configured) and the last bit of the byte.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;

@@ -100,7 +100,7 @@ fn the_syn_ack_reports_the_ecn_field_of_the_syn() {
 
 #[test]
 fn a_repeated_syn_is_reported_and_can_end_ecn_capable_segments() {
-    // Section 3.1.5: the second SYN-ACK reports the second SYN, and has no option.
+    // Section 3.1.5: the second SYN-ACK reports the ECN field of the second SYN, and carries no option.
     for (again, data) in [("AWE ect1", "ect0"), ("ect1", "")] {
         let mut t = listening(accurate());
         t.inject(50, &format!("{} {again}", t.peer_syn("S")));
@@ -208,11 +208,12 @@ fn a_changed_ecn_field_or_a_zero_count_ends_ecn_capable_packets() {
         t.inject(101, "1:1001 ce");
         t.expect(101, "ack 1001 ace 6");
     }
-    // Section 3.2.2.4: a packet count of zero.
+    // Section 3.2.2.4: a packet count of zero shows that a middlebox has cleared the field.
     let mut t = opened(2, 0);
     t.write(100, 1000);
     t.expect(100, "1:1001 . ace 5");
-    // Table 4: the checks of a passive open.
+    // Table 4: the server checks the field in the ACK of its SYN-ACK. 0 shows a cleared field. 3, 4 and 6 show that the
+    // path has changed the SYN-ACK's ECN field, which was sent as not-ECT.
     for last in [0, 3, 4, 6] {
         let mut t = listening(accurate());
         t.inject(100, &format!("ack 1 ace {last}"));
@@ -451,7 +452,7 @@ fn a_large_ack_may_hide_a_wrap_of_the_count() {
     t.inject(200, "ack 10001 ace 6");
     t.drain();
     assert_eq!(delivered_ce(&t), 1);
-    // The option says that no byte was marked.
+    // The option reports that no byte was marked.
     for peer in [PEER, NO_SACK] {
         let mut t = opened_with_option(peer);
         t.write(101, 9880);

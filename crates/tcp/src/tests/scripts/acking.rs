@@ -39,7 +39,7 @@ fn linux_delays_an_ack_by_40_ms_and_longer_after_each_timeout() {
     t.expect(156, "ack 17001");
     t.inject(300, "17001:18001");
     t.expect(380, "ack 18001");
-    // The delayed-ACK timeout is at most one RTT.
+    // The delayed ACK is sent after at most one RTT.
     t.inject(500, "18001:19001");
     t.expect(600, "ack 19001");
 }
@@ -350,8 +350,8 @@ fn of_five_sack_blocks_the_oldest_is_forgotten_even_if_it_is_extended() {
 
 #[test]
 fn duplicates_are_reported_once_by_dsack() {
-    // RFC 2883 section 4.1.1: a duplicate below the acknowledgement number. Section 4.1.3: a duplicate above the
-    // acknowledgement number, followed by the block that contains the duplicate.
+    // RFC 2883 section 4.1.1: the first block reports a duplicate below the acknowledgement number. Section 4.1.3: the
+    // first block reports a duplicate above the acknowledgement number, and the second block contains this duplicate.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");
@@ -506,7 +506,8 @@ fn repeated_short_segments_count_as_full_segments() {
 
 #[test]
 fn a_segment_with_an_old_ack_number_does_not_set_the_echoed_timestamp() {
-    // RFC 7323 section 4.3. The segment itself is nevertheless acceptable.
+    // RFC 7323 section 4.3: the segment arrives late. It is acceptable, but its old acknowledgement number means that
+    // its timestamp must not be echoed.
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");

@@ -82,7 +82,8 @@ fn the_window_in_a_syn_is_not_scaled() {
 
 #[test]
 fn a_lost_syn_is_retransmitted_with_doubled_timeouts_until_the_attempt_fails() {
-    // RFC 6298 rules 2.1 and 5.5. Linux's tcp_syn_retries is 6, so the attempt lasts 127 s.
+    // RFC 6298 rules 2.1 and 5.5: the RTO is 1 s at first and doubles at each timeout. Linux's tcp_syn_retries is 6, so
+    // the attempt lasts 127 s.
     let mut t = Script::connect(linux(), PEER);
     for at in [0, 1000, 3000, 7000, 15_000, 31_000, 63_000] {
         t.expect(at, "S 0:0");
@@ -151,8 +152,8 @@ fn after_a_retransmitted_syn_the_echoed_timestamp_gives_the_rtt() {
 
 #[test]
 fn a_syn_lost_twice_reduces_the_window_to_one_segment() {
-    // RFC 5681 section 3.1. Linux 3.0 and later reduce the window only if the SYN was lost at least twice, because the
-    // initial RTO is only 1 s.
+    // RFC 5681 section 3.1: if the SYN was lost, the initial window is one segment. Linux 3.0 and later reduce the
+    // window only if the SYN was lost at least twice, because the initial RTO is only 1 s.
     for (lost, segments) in [(1, 10), (2, 1)] {
         let mut t = Script::connect(linux(), PEER);
         let starts = &[0, 1000, 3000][..=lost];
@@ -211,7 +212,7 @@ fn a_syn_ack_for_a_repeated_syn_counts_as_lost_if_one_has_also_timed_out() {
     }
 }
 
-/// The counters correspond to Linux's `tcpi_total_retrans` and `TCPTimeouts`.
+/// The counters are those of Linux's `tcpi_total_retrans` and `TCPTimeouts`.
 #[test]
 fn syns_count_as_retransmissions_and_timeouts() {
     let mut t = Script::connect(linux(), PEER);
@@ -309,7 +310,8 @@ fn syn_received_ends_only_with_an_ack_of_its_syn() {
 
 #[test]
 fn listen_answers_an_ack_with_a_reset() {
-    // RFC 9293 section 3.10.7.2: the segment belongs to an earlier connection.
+    // RFC 9293 section 3.10.7.2: a reset is ignored. A segment with an acknowledgement belongs to an earlier connection
+    // and is answered with a reset.
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, "R 0:0");
     t.inject(10, "5:5 ack 77");

@@ -102,7 +102,8 @@ fn without_prr_the_window_is_reduced_at_once() {
 
 #[test]
 fn without_limited_transmit_the_first_two_duplicates_send_nothing() {
-    // RFC 5681 section 3.2 step 1, without limited transmit (RFC 3042).
+    // RFC 5681 section 3.2 step 1: without limited transmit (RFC 3042), only the third duplicate ACK causes a
+    // transmission.
     let mut t = ten_out(Profile { limited_transmit: false, ..linux() }, false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.inject(201, "ack 1 sack 1001:3001");
@@ -158,7 +159,7 @@ fn fack_marks_holes_lost_by_their_distance_to_the_highest_sack() {
     t.expect(200, "1:1001 .");
     t.expect_ca_state(CaState::Recovery);
     assert_eq!(t.info().lost, 5);
-    // Two segments above a hole are too few.
+    // Two segments above a hole are fewer than the threshold of three.
     let mut t = ten_out(linux_2_6_recovery(), false);
     t.inject(200, "ack 1 sack 2001:3001");
     t.expect(200, "10001:11001 .");
@@ -225,7 +226,7 @@ fn rfc_6675_marks_a_hole_lost_with_three_sacked_segments_above() {
 
 #[test]
 fn once_reordering_was_detected_rack_waits_a_quarter_of_the_rtt() {
-    // RFC 8985 section 6.2 step 4; Linux's timer adds 2 ms.
+    // RFC 8985 section 6.2 step 4: the reordering window is 1/4 of the minimum RTT. Linux's timer adds 2 ms.
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 .");
@@ -368,7 +369,7 @@ fn newreno_retransmits_one_hole_per_round_trip() {
 
 #[test]
 fn without_sack_prr_counts_one_segment_per_duplicate() {
-    // RFC 6937 section 3, DeliveredData without SACK.
+    // RFC 6937 section 3: without SACK, DeliveredData is one segment for each duplicate ACK.
     let mut t = ten_out(linux(), true);
     t.inject(200, "ack 1");
     t.expect(200, "10001:11001 .");
@@ -481,7 +482,8 @@ fn an_ack_with_data_or_with_another_window_is_not_a_duplicate() {
 
 #[test]
 fn data_is_retransmitted_if_the_receiver_reneges() {
-    // RFC 2018 section 8: the acknowledgement stops below SACKed data.
+    // RFC 2018 section 8: the acknowledgement number stops directly below SACKed data, so the receiver has discarded
+    // this data.
     let mut t = in_sack_recovery(linux());
     t.inject(210, "ack 1 sack 1001:10001");
     t.drain();
@@ -527,7 +529,8 @@ fn after_renos_first_repair(fast_recovery: FastRecovery) -> Script {
 
 #[test]
 fn reno_ends_a_recovery_at_the_first_new_ack_and_halves_again_for_the_next_hole() {
-    // RFC 5681 section 3.2 steps 2 to 6.
+    // RFC 5681 section 3.2: the first ACK of new data ends the recovery (step 6). Three more duplicate ACKs start
+    // another recovery (step 2).
     let mut t = after_renos_first_repair(FastRecovery::Reno);
     t.inject(303, "ack 4001");
     t.inject(304, "ack 4001");
@@ -573,7 +576,8 @@ fn ns2_halves_the_window_without_rounding() {
 
 #[test]
 fn a_marked_ack_triggers_a_retransmission_at_once() {
-    // Balakrishnan, Padmanabhan and Katz 1999, section 6.3.
+    // Balakrishnan, Padmanabhan and Katz 1999, section 6.3: the sender retransmits at the first duplicate ACK that a
+    // filter has marked.
     let mut t = ten_out(Profile { marked_retransmit: true, ..reno(FastRecovery::NewReno) }, true);
     t.inject(200, "ack 1 X");
     t.expect(200, "1:1001 .");

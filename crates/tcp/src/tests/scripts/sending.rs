@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 
 #[test]
 fn linux_starts_with_ten_segments_and_grows_by_the_delivered_data() {
-    // RFC 6928 section 2. A stretch ACK counts for all segments that it covers.
+    // RFC 6928 section 2: the initial window is ten segments. An ACK that covers eight segments grows the window by
+    // eight segments.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);
@@ -22,8 +23,8 @@ fn linux_starts_with_ten_segments_and_grows_by_the_delivered_data() {
 
 #[test]
 fn freebsd_starts_with_four_segments_and_grows_by_one_per_ack() {
-    // RFC 3390 equation 1. RFC 5681 equation 2 without byte counting: an ACK that covers three segments adds as much
-    // as an ACK that covers one segment.
+    // RFC 3390 equation 1: the initial window is four segments. RFC 5681 equation 2 without byte counting: an ACK that
+    // covers three segments adds as much as an ACK that covers one segment.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 20_000);
     t.expect_train(100, 1, 4001);
@@ -37,7 +38,8 @@ fn freebsd_starts_with_four_segments_and_grows_by_one_per_ack() {
 
 #[test]
 fn a_window_that_the_application_does_not_fill_does_not_grow() {
-    // RFC 7661. In slow start, Linux lets the window grow to twice the outstanding data.
+    // RFC 7661: five segments do not fill the window of ten segments, so the window does not grow. In slow start, Linux
+    // lets the window grow to twice the outstanding data.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 5000);
     t.expect_train(100, 1, 5001);
@@ -158,7 +160,7 @@ fn with_minshall_a_short_segment_waits_for_an_outstanding_short_segment() {
 
 #[test]
 fn with_nagle_a_short_segment_waits_for_any_outstanding_data() {
-    // Nagle (RFC 9293 section 3.7.4), as in FreeBSD.
+    // Nagle (RFC 9293 section 3.7.4), as in FreeBSD: a short segment waits while any data is outstanding.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 300);
     t.expect(100, "1:301 .");
@@ -245,7 +247,7 @@ fn a_zero_window_is_probed_with_backoff_until_it_opens() {
     }
     t.inject(9500, "ack 1 win 65536");
     t.expect_train(9500, 1, 2001);
-    // The backoff of the probes does not apply to the RTO of data.
+    // The backoff of the window probes does not change the RTO of data segments.
     assert_eq!(t.info().rto, Duration::from_millis(300));
     assert_eq!((t.info().retransmits, t.info().backoff), (0, 0));
 }
@@ -291,7 +293,7 @@ fn sack_blocks_shorten_the_data_of_segments() {
     t.inject(100, "3001:4001");
     t.expect(100, ". ack 1 sack 3001:4001,1001:2001");
     t.write(110, 3000);
-    // Two blocks need 20 bytes.
+    // An option with two SACK blocks takes 20 bytes, so a full segment carries 980 bytes of data.
     for start in [1, 981, 1961] {
         t.expect(110, &format!("{start}:{} ack 1 sack 3001:4001,1001:2001", start + 980));
     }
@@ -388,7 +390,8 @@ fn an_ack_that_releases_no_segment_does_not_validate_the_window() {
 
 #[test]
 fn the_decay_of_an_unused_window_sets_ssthresh_to_three_quarters() {
-    // RFC 2861 section 3, for a threshold that a loss has lowered.
+    // RFC 2861 section 3: when an unused window of 40 segments decays, ssthresh, which a loss had reduced to 5
+    // segments, rises to 3/4 of the window, which is 30 segments.
     let segments = |count: u64| Bytes::new(count * MSS);
     let setup = Setup::new(&linux(), segments(1), 0);
     let mut reno = build("reno", &setup).expect("built in");
@@ -399,7 +402,7 @@ fn the_decay_of_an_unused_window_sets_ssthresh_to_three_quarters() {
     assert_eq!((reno.cwnd(), reno.ssthresh()), (segments(25), Some(segments(30))));
 }
 
-/// The first write of a bulk sender ends at the same offset in a capture of 6.1.
+/// In a capture of Linux 6.1, a bulk sender's first write ends at the same offset.
 #[test]
 fn linuxs_first_send_buffer_holds_two_initial_windows() {
     let room = |segments: u32| {

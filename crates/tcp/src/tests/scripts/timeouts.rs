@@ -21,7 +21,8 @@ fn the_first_rtt_sample_sets_the_rto() {
 
 #[test]
 fn each_timeout_doubles_the_next_and_sends_one_segment() {
-    // RFC 6298 rules 5.4 to 5.6; RFC 5681 section 3.1: a loss window of one segment.
+    // RFC 6298 rules 5.4 to 5.6: a timeout retransmits the first segment and doubles the RTO. RFC 5681 section 3.1: the
+    // window becomes one segment.
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 5000);
     t.expect_train(100, 1, 5001);
@@ -142,7 +143,7 @@ fn data_sent_later_does_not_restart_the_rto() {
 
 #[test]
 fn a_connection_fails_after_15_retransmissions() {
-    // RFC 9293 section 3.8.3 R2; Linux's tcp_retries2 is 15.
+    // RFC 9293 section 3.8.3: the connection fails after R2 retransmissions. In Linux, R2 is tcp_retries2, which is 15.
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -273,7 +274,7 @@ fn a_loss_repaired_by_the_probe_halves_the_window() {
 
 #[test]
 fn a_spurious_probe_does_not_reduce_the_window() {
-    // A DSACK reports that the original transmission has also arrived.
+    // A DSACK reports that the original transmission has also arrived, so the probe repaired no loss.
     let mut t = probed();
     t.inject(590, "ack 3001");
     t.inject(600, "ack 3001 sack 2001:3001");
@@ -332,7 +333,8 @@ fn timed_out(peer: Peer) -> Script {
 
 #[test]
 fn frto_sends_new_data_and_undoes_the_timeout_when_original_data_is_acknowledged() {
-    // RFC 5682 section 3.1, steps 2b and 3b.
+    // RFC 5682 section 3.1: the first ACK releases new data (step 2b). The second ACK acknowledges data that was never
+    // retransmitted, so the timeout was spurious (step 3b).
     let mut t = timed_out(PEER);
     t.inject(450, "ack 1001");
     t.expect_train(450, 10_001, 12_001);
@@ -419,7 +421,8 @@ fn without_sack_eifel_restores_the_window_and_keeps_the_loss_state() {
 
 #[test]
 fn eifel_undoes_a_timeout_if_the_ack_echoes_the_original() {
-    // RFC 3522 section 3.2, RFC 4015 section 3.2.
+    // RFC 3522 section 3.2: the ACK echoes the timestamp of the original transmission, so the timeout was spurious. RFC
+    // 4015 section 3.2: the window and ssthresh are restored.
     let mut t = timed_out(TIMESTAMPS);
     t.inject(450, "ack 1001 ts 450:100");
     t.expect_ca_state(CaState::Open);
@@ -481,7 +484,7 @@ fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_reco
 
 #[test]
 fn dsack_undoes_a_fast_retransmit_after_the_recovery() {
-    // RFC 3708: every retransmission was reported as a duplicate.
+    // RFC 3708: a DSACK reports the only retransmission as a duplicate, so the window and ssthresh are restored.
     let mut t = fast_retransmitted(PEER, "");
     t.inject(210, "ack 10001");
     t.expect_train(210, 12_001, 15_001);
