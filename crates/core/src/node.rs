@@ -108,7 +108,7 @@ impl<'a> Cx<'a> {
     }
 
     #[inline]
-    /// The called node.
+    /// The node that is called.
     pub fn node(&self) -> NodeId {
         self.node
     }

@@ -80,7 +80,7 @@ impl CaState {
     }
 }
 
-/// Declares an enumeration whose values have names for tables and texts.
+/// Declares an enumeration whose values have names for result tables and printed texts.
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident { $($(#[$value_doc:meta])* $value:ident = $name:literal,)+ }) => {
         $(#[$doc])*
@@ -327,7 +327,7 @@ pub enum TcpEvent {
     AckSent {
         /// The acknowledgement number.
         ack: Seq,
-        /// The reason of the ACK.
+        /// The reason for the ACK.
         why: AckReason,
     },
     /// The limit that prevents the sender from sending more changed.

@@ -49,8 +49,8 @@ pub static QUEUES: Family = Family {
     members: || KINDS.members(),
 };
 
-/// Disciplines that dequeue from their child only while it has packets, as in Linux. RED inside them never detects an
-/// idle time.
+/// Disciplines that dequeue from their child only while the child contains packets, as in Linux. A RED queue inside one
+/// of these disciplines never detects an idle time.
 const DEQUEUE_ONLY_NONEMPTY: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
 /// True if a RED queue inside a discipline of this kind never detects an idle time.

@@ -148,7 +148,7 @@ const PRESETS: &[(&str, QuicConfig)] = &[
     ("chrome", QuicConfig { ack_packets: 10, ack_start: 100, ack_delay_rtts: 0.25, ..QuicConfig::QUINN }),
     // picoquic's frames.c, picoquic_compute_ack_gap and _ack_delay_max: one ACK per 25 % of the packets in a window,
     // but at least 2 and at most 32 packets. The ACK delay is at most 25 % of the minimum RTT and at most 10 ms. Not
-    // modelled: its corrections for a slow reverse path.
+    // modelled: picoquic's corrections for a slow reverse path.
     (
         "picoquic",
         QuicConfig {

@@ -407,7 +407,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
         kind @ (0x16 | 0x17) => Frame::StreamsBlocked { bidi: kind == 0x16, limit: number(octets)? },
         0x18 => {
             let (sequence, retire_prior_to) = (number(octets)?, number(octets)?);
-            // The frame has a length byte, the connection ID, and a stateless reset token of 16 bytes.
+            // The frame contains a length byte, the connection ID, and a stateless reset token of 16 bytes.
             let len = *octets.first()?;
             let id = octets.get(1..1 + usize::from(len))?;
             skip(octets, 1 + u64::from(len) + 16)?;

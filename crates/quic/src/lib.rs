@@ -9,7 +9,8 @@
 //! # Deviations from real QUIC
 //!
 //! Packets have the sizes of QUIC version 1 with TLS 1.3 and AES-GCM, but their contents are not encrypted. The tag
-//! contains a checksum, so an endpoint discards a changed packet. Stages must treat the contents as unreadable.
+//! contains a checksum, so an endpoint discards a changed packet. Stages must treat the contents as if they were
+//! encrypted.
 //!
 //! # Determinism
 //!

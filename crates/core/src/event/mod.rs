@@ -40,14 +40,14 @@ pub enum Event<'a> {
     Marked {
         /// The packet.
         packet: &'a Packet,
-        /// The reason of the mark.
+        /// The reason for the mark.
         why: MarkReason,
     },
     /// The packet was dropped.
     Dropped {
         /// The packet.
         packet: &'a Packet,
-        /// The reason of the drop.
+        /// The reason for the drop.
         why: DropReason,
     },
     /// A stage changed the packet.

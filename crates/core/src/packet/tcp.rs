@@ -100,7 +100,7 @@ impl fmt::Debug for Flags {
 
 /// The options of one segment. On the wire each option is padded to whole 32-bit words (see [`TcpOptions::len`]).
 ///
-/// Most segments have only timestamps, so other options are in a separate box.
+/// Most segments contain only timestamps, so other options are in a separate box.
 ///
 /// # Examples
 ///

@@ -73,7 +73,7 @@ fn any_tcp_options() -> impl Strategy<Value = Vec<u8>> {
 
 fn made_v4(kind: Kind, mut header: Vec<u8>, extras: &[u8]) -> Vec<u8> {
     header.truncate(20);
-    // No-operations as IP options, which routers ignore.
+    // Add no-operations as IP options, which routers ignore.
     header.extend(extras.iter().flat_map(|_| [1; 4]));
     header[0] = 0x40 | (header.len() / 4) as u8;
     let fragment =
@@ -137,7 +137,7 @@ impl Made {
         self.octets[0] >> 4 == 4
     }
 
-    /// The reference implementation, which computes all checksums over all bytes.
+    /// Computes all checksums over all bytes, as a reference for the incremental updates.
     fn write_checksums(&mut self) {
         let at = self.transport_at;
         if self.is_v4() {
@@ -286,7 +286,7 @@ proptest! {
             prop_assert_eq!(&summed.octets, &again.octets, "the checksums must be correct");
             let read = wire::read_foreign(FlowId(0), &octets).expect("a whole packet");
             let Transport::Tcp(read) = read.transport else { panic!("still TCP") };
-            // The oldest blocks do not fit and are not written.
+            // The oldest SACK blocks are omitted if the header has no space for them.
             prop_assert_eq!(read.options.sack().as_slice(), options.sack_on_wire());
             prop_assert_eq!(&read.options.clone().with_sack(options.sack().clone()), &options);
             prop_assert_eq!(unknown_options(&octets[made.transport_at..]), unknown_options(&made.octets[made.transport_at..]));

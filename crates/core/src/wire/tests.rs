@@ -84,7 +84,8 @@ fn an_option_with_an_invalid_length_ends_the_options_but_the_packet_stays_valid(
     for bad_length in [0, 1, 200] {
         let options = TcpOptions::default().with_mss(Some(1460)).with_window_scale(Some(7));
         let mut octets = encode(&tcp_packet(TcpHeader { options, ..header() }, Payload::EMPTY));
-        // The window scale follows the IP header, the TCP header, 4 bytes of MSS option and a no-operation.
+        // The window-scale option (kind 3) follows 20 bytes of IP header, 20 bytes of TCP header, 4 bytes of MSS option
+        // and a no-operation.
         assert_eq!(octets[45], 3);
         octets[46] = bad_length;
         let parsed = parse_captured(&octets).expect("headers of agreeing lengths");

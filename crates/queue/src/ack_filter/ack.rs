@@ -115,7 +115,7 @@ impl Ack {
     /// A D-SACK block (RFC 2883) is never covered.
     #[inline]
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
-        // Fast path: almost no ACK has SACK blocks.
+        // Fast path: almost no ACK contains SACK blocks.
         if other.others.is_none() && self.others.is_none() {
             Some(SackCover::Same)
         } else {

@@ -25,7 +25,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub struct WfqConfig {
     /// Maximum number of packets in all queues.
     pub limit: u32,
-    /// Number of queued packets of a flow from which each further packet of the flow causes a drop.
+    /// If a flow has this number of queued packets, each further packet of the flow causes a drop.
     pub threshold: u32,
     /// Number of queues. A hash assigns flows to queues.
     pub flows: u32,

@@ -178,7 +178,8 @@ fn tins_get_their_guaranteed_shares() {
     near(by_class(TinMode::Diffserv3, [8, 0], rate), 1.0 / 16.0);
     near(by_class(TinMode::Diffserv4, [34, 0], rate), 0.5);
     near(by_class(TinMode::Besteffort, [46, 0], rate), 0.5);
-    // Without a shaper, the tins share the link by deficit round robin with the same weights, 1/4 to 1.
+    // Without a shaper, the tins share the link by deficit round robin. With weights of 1/4 and 1, the voice tin gets
+    // 20 % of the link.
     near(by_class(TinMode::Diffserv4, [46, 0], None), 0.2);
 }
 

@@ -8,7 +8,7 @@ use lopsided_core::{
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
-/// Creates a UDP packet of `size` bytes including headers. The minimum is 28.
+/// Creates a UDP packet of `size` bytes including headers, at least 28 bytes.
 pub fn packet(id: u64, size: u32) -> Packet {
     packet_with(Ecn::Ect0, id, size)
 }

@@ -261,7 +261,7 @@ fn red_config() -> impl Strategy<Value = RedConfig> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (limit, thresholds, 0.0..=1.0f64, 0.001..=1.0f64, 0..5u64, flags).prop_map(
         |(limit, (min, max), probability, weight, idle, (ecn, harddrop, gentle))| {
-            // An average packet takes `idle` ms; 0 means an infinite rate.
+            // The line sends an average packet in `idle` ms; 0 means an infinite rate.
             let bandwidth = (idle > 0).then(|| BitRate::from_bps(8_000_000 / idle));
             let (avpkt, harddrop) = (Bytes::new(1000), ecn && harddrop);
             RedConfig {

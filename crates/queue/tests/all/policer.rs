@@ -6,7 +6,7 @@ use lopsided_queue::{Limit, PolicerConfig, Qdisc, QueueConfig};
 use proptest::prelude::*;
 
 fn policer(burst: u64) -> QueueConfig {
-    // 1,000 bytes take 8 ms.
+    // At this rate, tokens for 1,000 bytes take 8 ms.
     let rate = BitRate::from_bps(1_000_000);
     QueueConfig::new(PolicerConfig { rate, burst: Bytes::new(burst), limit: Limit::Packets(100) })
 }

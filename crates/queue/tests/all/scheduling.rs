@@ -91,7 +91,8 @@ fn htb(leaves: &[(u64, u64, u32)]) -> Queue {
 
 #[test]
 fn htb_guarantees_rates_and_shares_unused_bandwidth_by_quantum() {
-    // 4 Mbit/s are unused, and the classes share them by their quanta, which are proportional to the rates.
+    // The guaranteed rates leave 4 Mbit/s. The classes share this rate in proportion to their quanta, which are
+    // proportional to the guaranteed rates.
     let shared = shares(&mut htb(&[(4, 10, 0), (2, 10, 0)]), &[0, 1], 0, mbit(100), 4000);
     assert_near(&shared, &[4.0 + 4.0 * 2.0 / 3.0, 2.0 + 4.0 / 3.0], 0.05);
 }
@@ -336,7 +337,8 @@ fn choke_averages_as_linux_does_in_whole_packets() {
 fn adaptive_red_changes_its_probability_by_the_papers_steps() {
     let config = AredConfig { bandwidth: Some(mbit(8)), ..AredConfig::default() };
     let red = config.red().unwrap();
-    // The line sends 1,000 packets per second, and the target is 5 ms.
+    // The line sends 1,000 packets per second, so half of the packets sent in the target of 5 ms is less than the
+    // minimum of 5 packets.
     assert_eq!((red.min, red.max), (Threshold::Packets(5), Threshold::Packets(15)));
     assert!((red.weight - 0.0009995).abs() < 1e-7, "{}", red.weight);
     let mut queue = build(config);

@@ -236,8 +236,8 @@ fn asqm_stops_dropping_when_sensing_packets_stop_returning() {
     assert!((5300..=5400).contains(&last_drop), "5 s after the last sample, not at {last_drop} ms");
 }
 
-/// Runs BDP for 10 s with round trips of 500 ms (whole) and `bloat` (link). Returns the times of drops in ms since the
-/// first measurement.
+/// Runs BDP for 10 s. The flow's whole round trip is 500 ms, and the link's round trip is `bloat` ms. Returns the times
+/// of the drops, in ms since the first measurement.
 fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
     let mut bench =
         Bench::of(&QueueConfig::new(BdpConfig { bound, base_delay: BaseDelay::Keep, ..BdpConfig::default() }));

@@ -63,7 +63,8 @@ impl LocalAcks {
     /// Sets the ACK behaviour from the next received packet on: one ACK per `packets` packets, after at most `delay_us`
     /// microseconds.
     pub fn set(&mut self, packets: u64, delay_us: u64, reordering: u64) {
-        // If a packet is a duplicate, quinn discards it without reading the frame. Three copies are enough.
+        // If a packet is a duplicate, quinn discards it without reading the frame, so insert the frame into three
+        // packets.
         self.left = 3;
         self.frame = vec![0x40, 0xaf];
         for number in [self.sequence, packets - 1, delay_us, reordering] {
@@ -194,7 +195,8 @@ fn key_number(space: u64, phase: u64, client: bool) -> u64 {
     space << 56 | phase << 8 | u64::from(!client) | 0x51 << 48
 }
 
-/// Returns a packet with a valid tag and any contents, as a hostile peer could send it. For fuzzing and tests.
+/// Returns a packet with a valid tag and the given contents, as a hostile peer could send it. Used for fuzzing and
+/// tests.
 ///
 /// `dcid` is a connection ID of the receiver, `number` the packet number, `frames` the contents. Initial packets of a
 /// client are padded to 1,200 bytes.

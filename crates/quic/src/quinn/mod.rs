@@ -1,7 +1,7 @@
 //! quinn-proto as one of lopsided's transports: one end of a flow.
 //!
-//! A socket is a bidirectional stream. The socket that opens a connection uses its first stream. A client closes a
-//! connection when none of its sockets is open.
+//! A socket is a bidirectional stream. The socket that opens a connection uses the connection's first stream. A client
+//! closes a connection when none of its sockets is open.
 //!
 //! Written data stays in the socket until quinn accepts it. Received data is read from quinn immediately, so flow
 //! control never waits for the application.
@@ -509,7 +509,8 @@ impl QuicEndpoint {
         }
     }
 
-    /// Moves the next batch of packets of any connection into the outbox. Returns false if there is none.
+    /// Moves the next batch of packets of any connection into the outbox. Returns false if no connection has packets to
+    /// send.
     fn fill_outbox(&mut self, now: Time) -> bool {
         let (instant, most) = (self.clock.instant(now), self.config.gso_packets as usize);
         while self.sending < self.connections.len() {

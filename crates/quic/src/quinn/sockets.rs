@@ -1,4 +1,4 @@
-//! The sockets of an endpoint: streams as the application reads and writes them.
+//! The sockets of an endpoint: the streams that the application reads and writes.
 
 use super::stack::{ReadError, StreamId, WriteError, write};
 use super::{Dir, QuicEndpoint, Socket};

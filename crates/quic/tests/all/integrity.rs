@@ -68,7 +68,7 @@ fn a_long_certificate_chain_costs_a_round_trip() {
             } else {
                 down += seen.octets.len()
             }
-            // The client's second flight validates its address.
+            // The client's second flight validates the client's address.
             if seen.up && seen.at >= Time::ZERO + Duration::from_millis(40) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! The same seed produces the same packets, whatever the clock's base.
+//! The same seed produces the same packets, independently of the clock's base.
 
 use crate::pair::{Pair, pattern};
 use lopsided_core::{Duration, Rng, Time};

@@ -276,7 +276,7 @@ pub struct Setup {
     pub initial_window: Bytes,
     /// Slow-start threshold that the host has saved for the destination, in bytes; `None` if no threshold is saved.
     pub remembered_threshold: Option<Bytes>,
-    /// How much an ACK adds to the congestion window.
+    /// The rule that determines how much an ACK adds to the congestion window.
     pub counting: ByteCounting,
     /// True if the window is a real number, as in ns-2: half of a window of five segments is then 2.5 segments.
     pub fractional: bool,

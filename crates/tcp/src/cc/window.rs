@@ -101,7 +101,7 @@ impl Window {
         self.mss
     }
 
-    /// How much an ACK adds to the window.
+    /// The rule that determines how much an ACK adds to the window.
     pub fn counting(&self) -> ByteCounting {
         self.counting
     }

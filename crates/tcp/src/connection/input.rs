@@ -137,7 +137,8 @@ impl Connection {
                 && !header.flags.has(Flags::RST)
                 && (timestamps.value.wrapping_sub(self.ts_recent) as i32) < 0
             {
-                // The segment is an old duplicate or an attack. The ACK tells a real peer which data this end expects.
+                // The segment is an old duplicate or an attack. The ACK informs a real peer of the data that this end
+                // expects.
                 if payload.is_empty() {
                     self.challenge(now)
                 } else {

@@ -3,7 +3,7 @@
 use lopsided_core::Ecn;
 use lopsided_core::packet::Flags;
 
-/// How the receiver reports CE marks to the sender.
+/// The way in which the receiver reports CE marks to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
     /// No feedback: packets are not ECN-capable.

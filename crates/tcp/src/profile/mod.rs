@@ -55,7 +55,7 @@ pub struct Profile {
     pub metrics_save: MetricsSave,
     /// Maximum congestion window (Linux's `snd_cwnd_clamp`); `None` for no limit.
     pub max_window: Option<Bytes>,
-    /// How much an ACK adds to the congestion window.
+    /// The rule that determines how much an ACK adds to the congestion window.
     pub byte_counting: ByteCounting,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
@@ -69,7 +69,7 @@ pub struct Profile {
     pub window_scaling: bool,
     /// The ECN mode.
     pub ecn: EcnRule,
-    /// True if the connection does without ECN after SYNs were lost, or after the path has changed the ECN field of a
+    /// True if the connection stops using ECN after SYNs were lost, or after the path has changed the ECN field of a
     /// SYN or SYN-ACK (Linux's tcp_ecn_fallback).
     pub ecn_fallback: bool,
     /// True if each segment of a connection with accurate ECN carries the byte counts, if they fit and the peer sends
@@ -81,9 +81,9 @@ pub struct Profile {
     pub ecn_expects_thinning: bool,
     /// True if Reno and CUBIC reduce the window less for a mark than for a loss (RFC 8511).
     pub abe: bool,
-    /// When this end sends ACKs for the data that it receives.
+    /// The policy that decides when this end acknowledges received data.
     pub ack: AckSettings,
-    /// When this end notifies the peer of a larger window.
+    /// The rule that decides when this end notifies the peer of a larger window.
     pub window_update: WindowUpdate,
     /// Maximum number of full segments that are stored out of order; further segments are dropped (FreeBSD's
     /// `net.inet.tcp.reass.maxqlen`, 48 before version 9). `None` for no limit.
@@ -104,7 +104,7 @@ pub struct Profile {
     pub loss_detection: LossDetection,
     /// Number of duplicate ACKs, or of SACKed segments, after which a segment counts as lost.
     pub dup_threshold: u32,
-    /// How a sender without SACK reacts to a partial ACK.
+    /// The reaction of a sender without SACK to a partial ACK.
     pub fast_recovery: FastRecovery,
     /// Maximum number of segments in a burst; 0 for no limit. The bursts of a window are spread over the RTT
     /// (balakrishnan1999 section 8.3).
@@ -115,7 +115,7 @@ pub struct Profile {
     /// True if the sender retransmits its first unacknowledged segment at once when an ACK arrives that an ACK filter
     /// has marked (balakrishnan1999 section 6.3).
     pub marked_retransmit: bool,
-    /// How duplicate ACKs are counted.
+    /// The rule by which duplicate ACKs are counted.
     pub duplicates: DuplicateCount,
     /// True if the first two duplicate ACKs each release a segment of new data (RFC 3042).
     pub limited_transmit: bool,
@@ -131,11 +131,11 @@ pub struct Profile {
     /// True if a timeout discards the SACK state, so that SACKed data is retransmitted too (4.4BSD; unlike RFC 6675
     /// section 5.1).
     pub timeout_forgets_sack: bool,
-    /// How an idle period changes the congestion window.
+    /// The effect of an idle period on the congestion window.
     pub idle_restart: IdleRestart,
-    /// When a short segment has to wait.
+    /// The rule that decides when a short segment has to wait.
     pub nagle: Nagle,
-    /// Which segments carry PSH.
+    /// The rule that selects the segments that carry PSH.
     pub push: PushRule,
     /// True if the segment with the FIN is sent even if cwnd is full (Linux before 6.12).
     pub fin_beyond_cwnd: bool,
@@ -166,7 +166,7 @@ pub struct Profile {
     pub send_buffer_accounting: SendBufferAccounting,
     /// The size of the receive buffer.
     pub receive_buffer: BufferRule,
-    /// How the advertised window is computed.
+    /// The rule by which the advertised window is computed.
     pub receive_window: ReceiveWindow,
 }
 

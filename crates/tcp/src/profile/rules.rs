@@ -14,7 +14,7 @@ pub enum MetricsSave {
     All,
 }
 
-/// When the receiver notifies the peer of a larger window after the application has read.
+/// The rule that decides when the receiver notifies the peer of a larger window after a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WindowUpdate {
@@ -51,7 +51,7 @@ pub enum EcnRule {
     Accurate,
 }
 
-/// How much an ACK adds to the congestion window.
+/// The rule that determines how much an ACK adds to the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ByteCounting {
@@ -86,7 +86,7 @@ pub enum IdleRestart {
     Halving,
 }
 
-/// When a short last segment waits for an acknowledgement.
+/// The rule that decides when a short last segment waits for an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Nagle {
@@ -96,7 +96,7 @@ pub enum Nagle {
     BehindShort,
 }
 
-/// Which segments carry PSH.
+/// The rule that selects the segments that carry PSH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PushRule {
@@ -173,7 +173,7 @@ impl AckSettings {
     }
 }
 
-/// How the retransmission timeout is computed from the RTT.
+/// The rule by which the retransmission timeout is computed from the RTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RtoRule {
@@ -277,7 +277,7 @@ pub enum TickSamples {
     Boundaries,
 }
 
-/// When a timer expires relative to its deadline.
+/// The granularity of a timer, which determines how long after its deadline the timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimerGrain {
@@ -290,7 +290,7 @@ pub enum TimerGrain {
     Wheel(Duration),
 }
 
-/// How a sender infers loss from ACKs.
+/// The rule by which a sender infers losses from ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossDetection {
@@ -396,7 +396,7 @@ pub enum SendBufferAccounting {
     },
 }
 
-/// How the advertised window is computed.
+/// The rule by which the advertised window is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReceiveWindow {

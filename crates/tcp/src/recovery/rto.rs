@@ -45,7 +45,7 @@ impl Recovery {
         }
         let before = self.cwnd(flight);
         self.mark_lost_on_timeout(now, flight);
-        // The timeout ends a reduction that is under way, which 4.4BSD's undo may restore.
+        // The timeout ends the reduction that is under way. 4.4BSD's undo may restore this reduction.
         let reduction = self.reduction.take();
         self.cwr_due = true;
         self.notify_losses(now, flight);

@@ -42,7 +42,7 @@ pub(crate) struct SendBufferState {
     pub windows: u64,
 }
 
-/// How an ACK grows the buffer.
+/// The rule by which an ACK grows the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Growth {
     /// The buffer does not grow.

@@ -345,8 +345,8 @@ impl Probe {
     }
 }
 
-/// True if the segments of a probe differ between the two profiles, with the profile at both ends, or at one end with
-/// Linux at the other end.
+/// True if a probe exchanges different segments with the two profiles. The profile is used at both ends, or at one end
+/// with Linux at the other end.
 fn visible(one: &Profile, other: &Profile) -> bool {
     let linux = Profile { ecn: EcnRule::On, ..Profile::linux_6_1() };
     PROBES.iter().any(|probe| {

@@ -68,7 +68,7 @@ impl FlowKeys {
             Isolation::Srchost => source(),
             Isolation::Dsthost => destination(),
             Isolation::Hosts => source() ^ destination().rotate_left(1),
-            // All other modes have a queue per flow, and differ only in the hosts between which they are fair.
+            // All other modes use one queue per flow. They differ only in the hosts among which the rate is shared.
             _ => self.hash.flow(packet),
         };
         let by_source = matches!(self.isolation, Isolation::DualSrchost | Isolation::TripleIsolate);
@@ -123,8 +123,9 @@ impl Hosts {
         self.hosts[host].flows -= 1;
     }
 
-    /// Increments or decrements the host's number of busy flows. Returns true if this number is below half of
-    /// `most_busy` while flows skip rounds, because the service per round of these flows has then more than doubled.
+    /// Increments or decrements the host's number of busy flows. Returns true if flows of the host skip rounds and
+    /// fewer than half of `most_busy` flows are busy. The service per round of the skipping flows has then more than
+    /// doubled.
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
         let host = &mut self.hosts[host];

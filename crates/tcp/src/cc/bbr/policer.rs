@@ -25,7 +25,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 pub(super) enum Judgement {
     /// Continue as before.
     None,
-    /// The policer's rate was used long enough, so BBR probes again.
+    /// The policer's rate was used for [`ROUNDS_OF_USE`] rounds, so BBR probes again.
     Over,
 }
 

@@ -90,7 +90,7 @@ fn a_policer_is_recognised() {
 #[test]
 fn acks_at_the_bandwidth_count_as_one_segment_ahead() {
     let mut aggregation = Aggregation::default();
-    // 1 segment per ms.
+    // The bandwidth is 1 segment per ms.
     let bandwidth = fixed_point::bandwidth(Bytes::new(1000 * MSS), MSS, Duration::from_secs(1));
     let rate = RateSample { delivered: Bytes::new(MSS), interval: Duration::from_millis(1), ..RateSample::default() };
     let ack = Acked { rate, ..acked(2, Duration::from_millis(20)) };

@@ -126,7 +126,7 @@ fn gains_match_the_table_of_section_5_6_1() {
     }
 }
 
-// Test cases of the draft. The test names are the titles of the draft.
+// Test cases of the draft. The test names are the titles of these test cases.
 
 #[test]
 fn startup_ends_at_a_bandwidth_plateau() {
@@ -197,7 +197,7 @@ fn down_ends_when_the_queue_is_empty_and_headroom_is_left() {
     assert_eq!(rounds.bbr3.state, State::ProbeBwCruise);
 }
 
-/// A BDP of 69 segments is probed every 62 or 63 rounds, or after two to three seconds.
+/// With a BDP of 69 segments, BBR probes the bandwidth every 62 or 63 rounds, or after 2 to 3 s if that is earlier.
 #[test]
 fn probes_follow_after_renos_rounds_or_two_to_three_seconds() {
     let mut rounds = Rounds::probing();
@@ -238,7 +238,8 @@ fn up_continues_while_the_bandwidth_grows() {
     assert!(rounds.bbr3.bw >= rate * 0.999);
 }
 
-/// A probe ends at 2 % loss. The bound becomes the level of that loss, but at least 0.7 of the target.
+/// A probe ends at 2 % loss. The long-term bound becomes the number of bytes in flight at that loss, but at least 0.7
+/// of the target.
 #[test]
 fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     let mut rounds = Rounds::up();

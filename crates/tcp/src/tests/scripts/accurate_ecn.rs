@@ -75,7 +75,7 @@ fn accurate_ecn_is_negotiated_if_both_ends_support_it() {
 
 #[test]
 fn accept_accurate_accepts_requests_and_sends_none() {
-    // tcp_ecn = 5.
+    // Linux's tcp_ecn = 5: ECN is accepted but not requested.
     let passive = Profile { ecn: EcnRule::AcceptAccurate, ..linux() };
     let mut t = Script::connect(passive.clone(), PEER);
     t.expect(0, "S 0:0");
@@ -185,12 +185,12 @@ fn unknown_ecn_bits_are_taken_as_accurate_ecn() {
 
 #[test]
 fn a_syn_requests_ecn_twice_and_then_omits_it() {
-    // Section 3.1.4.1.
+    // Section 3.1.4.1: only the first retransmission of a SYN requests ECN.
     let mut t = Script::connect(accurate(), PEER);
     t.expect(0, "SAWE 0:0");
     t.expect(1000, "SAWE 0:0");
     t.expect(3000, "S 0:0");
-    // tcp_ecn_fallback = 0.
+    // Linux's tcp_ecn_fallback = 0: each retransmission requests ECN.
     let mut t = Script::connect(Profile { ecn_fallback: false, ..accurate() }, PEER);
     t.expect(0, "SAWE 0:0");
     t.expect(1000, "SAWE 0:0");
@@ -354,7 +354,8 @@ fn changed_counters_displace_the_third_sack_block() {
 
 #[test]
 fn the_option_ends_if_acks_with_the_option_are_lost() {
-    // Section 3.2.3.2.2, tcp_rcv_spurious_retrans: the same data arrives a third time.
+    // Section 3.2.3.2.2, tcp_rcv_spurious_retrans: the same data arrives a third time, so the path probably drops ACKs
+    // with the option.
     let mut t = opened_with_option(PEER);
     t.inject(110, "1:1001 ect0");
     t.expect(110, "ack 1001 ace 5 octets1 1,0,1001 ect0");

@@ -22,7 +22,7 @@ fn ack_division_does_not_make_the_window_grow_faster() {
 
 #[test]
 fn an_ack_of_data_never_sent_is_ignored_by_linux_and_answered_by_freebsd() {
-    // RFC 9293 section 3.10.7.4, fifth check.
+    // RFC 9293 section 3.10.7.4, fifth check: an ACK of data that was never sent is answered with an ACK.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 4_000);
     t.expect_train(100, 1, 4_001);
@@ -50,7 +50,8 @@ fn an_ack_older_than_the_largest_window_is_challenged() {
 
 #[test]
 fn a_reset_in_the_window_but_not_at_its_edge_is_challenged() {
-    // RFC 5961 section 3.2.
+    // RFC 5961 section 3.2: a reset in the window whose sequence number is not the next expected one is answered with a
+    // challenge ACK.
     let mut t = Script::established(linux(), PEER);
     t.inject(200, "R 500:500");
     t.expect(200, ". 1:1 ack 1");
@@ -89,7 +90,7 @@ fn segments_without_data_outside_the_window_are_answered_at_most_twice_per_secon
 
 #[test]
 fn segments_with_old_timestamps_are_rejected_and_answered() {
-    // PAWS (RFC 7323 section 5.3 R1).
+    // PAWS (RFC 7323 section 5.3 R1): a segment with an old timestamp is dropped and answered with an ACK.
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.inject(200, "1:1001 ts 200:100");
     t.expect(200, "ack 1001 ts 200:200");

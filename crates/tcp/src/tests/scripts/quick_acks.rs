@@ -51,7 +51,7 @@ fn a_duplicate_within_the_window_uses_up_a_quick_ack() {
     expect_quick(&mut t, 131, 15);
 }
 
-/// tcp_enter_quickack_mode ends pingpong mode.
+/// Linux's tcp_enter_quickack_mode ends pingpong mode.
 #[test]
 fn old_data_outside_the_window_ends_pingpong_mode() {
     let mut t = Script::established(linux(), PEER);

@@ -230,7 +230,7 @@ fn once_reordering_was_detected_rack_waits_a_quarter_of_the_rtt() {
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 .");
-    // The first segment was not lost but late.
+    // The first segment arrives late; it was not lost.
     t.inject(201, "ack 2001");
     t.expect_train(201, 11_001, 13_001);
     t.expect_ca_state(CaState::Open);

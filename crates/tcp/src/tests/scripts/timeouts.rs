@@ -72,7 +72,7 @@ fn a_full_interface_reduces_the_window_once() {
 
 #[test]
 fn the_backed_off_rto_stays_until_new_data_gives_a_sample() {
-    // Karn's algorithm (RFC 6298 section 3).
+    // Karn's algorithm (RFC 6298 section 3): the ACK of a retransmitted segment provides no RTT sample.
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
