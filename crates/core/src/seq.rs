@@ -1,5 +1,5 @@
-//! TCP sequence numbers. They wrap around, so two of them can be compared only if they are less than 2^31 apart (RFC
-//! 9293, section 3.4).
+//! TCP sequence numbers. Sequence numbers wrap around, so two numbers can be compared only if they are less than 2^31
+//! apart (RFC 9293, section 3.4).
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};

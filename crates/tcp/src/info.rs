@@ -110,7 +110,7 @@ pub struct TcpInfo {
     pub reord_seen: u32,
     /// The pacing rate of the congestion control; `None` without pacing.
     pub pacing_rate: Option<BitRate>,
-    /// Upper limit of the pacing rate that the application set; `None` if it set none.
+    /// Upper limit of the pacing rate that the application set; `None` if the application set no limit.
     pub max_pacing_rate: Option<BitRate>,
     /// Delivery rate of the last sample that the rate estimator accepted; `None` before the first sample,
     /// and if the connection does not measure the rate ([`ConnConfig::reports_rate`](crate::ConnConfig::reports_rate)).

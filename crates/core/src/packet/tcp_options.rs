@@ -47,7 +47,7 @@ pub(crate) fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
     if let Some(option) = options.accurate_ecn() {
         let counters = option.counters();
         let len = 2 + 3 * counters.len();
-        // RFC 9768: the length of the option depends on the number of counters, and so does its padding.
+        // RFC 9768: the lengths of the option and of its padding depend on the number of counters.
         out.resize(out.len() + option.padded_len() as usize - len, NOP);
         let kind = if option.order == AccEcnOrder::Ect0First { ACCURATE_ECN_0 } else { ACCURATE_ECN_1 };
         out.extend_from_slice(&[kind, len as u8]);

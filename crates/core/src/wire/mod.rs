@@ -1,7 +1,7 @@
 //! Packets as bytes on the wire: IPv4 and IPv6, TCP with its options, UDP, and the ICMP message "packet too big".
 //!
 //! A virtual payload is written as zeros, which do not change a checksum. The headers of a foreign packet are written
-//! as they were read, with the changes that were made since.
+//! as they were read, with all later changes.
 //!
 //! Not parsed into fields: IP options, IPv6 extension headers, fragments, the urgent pointer, and TCP options other
 //! than those of [`TcpOptions`](crate::packet::TcpOptions).

@@ -77,7 +77,7 @@ impl ByContent {
             waits.acks.push(WaitingAck::new(packet, new, queue, cx));
         } else if let Some(last) = waits.acks.last_mut() {
             // If the ECN flags of the data segment differ from those of the last ACK, the sender must see the change.
-            // CAKE therefore removes no ACK across the data segment.
+            // CAKE therefore never removes an ACK before the data segment because of an ACK after the data segment.
             last.ack.parted |= !rule::has_flags_as(&last.ack, &new);
         }
     }
@@ -85,8 +85,8 @@ impl ByContent {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        // If `share` is below 1, update the list at each departure. Otherwise ACKs that are still listed after they
-        // have left the queue would count as a part of the share.
+        // If `share` is below 1, update the list at each departure. Otherwise, ACKs that have left the queue but are
+        // still listed would count towards the share.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 

@@ -98,8 +98,8 @@ impl ByNumber {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        // If `share` is below 1, update the list at each departure. Otherwise ACKs that are still listed after they
-        // have left the queue would count as a part of the share.
+        // If `share` is below 1, update the list at each departure. Otherwise, ACKs that have left the queue but are
+        // still listed would count towards the share.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 

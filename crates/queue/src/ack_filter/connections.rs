@@ -117,7 +117,7 @@ impl<T: Known> Connections<T> {
     #[inline(never)]
     fn strike_at_once(&mut self, given: &QueuedPacket) {
         let Some(header) = given.packet.tcp() else { return };
-        // The packets of a connection leave in order, so its earlier packets have also left.
+        // The packets of a connection leave in order, so all earlier packets of the connection have also left.
         if let Some(known) = self.get(Connection::of(&given.packet, header), false) {
             known.acks().drop_through(|entry| entry.id == given.packet.id());
         }

@@ -46,7 +46,7 @@ pub struct AsqmConfig {
 }
 
 impl Default for AsqmConfig {
-    /// The values of the dissertation. It states no buffer limit, so the limit is the default of CoDel.
+    /// The values of the dissertation. The dissertation states no buffer limit, so the limit is CoDel's default.
     fn default() -> AsqmConfig {
         AsqmConfig {
             limit: Limit::Packets(1000),

@@ -34,7 +34,7 @@ pub struct DualPi2Config {
     pub beta: f64,
     /// Coupling factor `k`: ratio of L's marking probability to the base probability.
     pub coupling_factor: f64,
-    /// Delay of L above which L marks packets because of its own queue.
+    /// Delay of L above which packets of L are marked independently of C.
     pub min_th: Duration,
     /// Width of L's ramp. Every packet of L is marked if its delay is at least `min_th + range`.
     pub range: Duration,
@@ -274,7 +274,7 @@ impl DualPi2 {
         let sojourn = cx.now() - given.enqueued_at;
         let (coupled, classic) = (self.law.coupled(&self.config), self.law.classic());
         let is_overloaded = coupled >= 1.0;
-        // L marks because of its own delay even if C is empty.
+        // L marks packets because of L's own delay even if C is empty.
         let own = self.ramp(sojourn);
         let half = if from_low_latency { &mut self.low_latency } else { &mut self.classic };
         // Section 4.2.3: in overload both queues drop packets, even ECN-capable ones.

@@ -119,8 +119,8 @@ pub struct Fq {
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// Flows that wait because of their rate, by departure time and by the value of `throttlings` at the start of the
-    /// wait.
+    /// Flows that wait because of their rate. The key consists of the departure time and the value of `throttlings` at
+    /// the start of the wait.
     throttled: BTreeMap<(Time, u64), u32>,
     /// Number of times that a flow has been throttled. The number orders flows with the same departure time.
     throttlings: u64,

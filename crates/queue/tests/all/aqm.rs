@@ -167,7 +167,7 @@ fn fq_codel_drops_half_of_the_fattest_flow_when_it_is_full() {
     for id in 0..81 {
         queue.enqueue(packet_of(2, id, 1500, Ecn::NotEct), &mut cx(Time::ZERO, &mut accounting));
     }
-    // The longest queue contains 81 packets of equal size, so 41 packets are at least half of its bytes.
+    // The longest queue contains 81 packets of equal size, so 41 packets contain at least half of the queue's bytes.
     assert_eq!(queue.backlog(), Backlog { packets: 60, bytes: Bytes::new(60 * 1500) });
     let mut left = [0; 3];
     while let Some(given) = queue.dequeue(&mut cx(millis(1), &mut accounting)) {

@@ -191,7 +191,7 @@ fn a_tin_that_was_alone_keeps_its_guaranteed_share() {
     let (voice, best_effort) = (46, 0);
     let mut now = Time::ZERO;
     let mut shares = Vec::new();
-    // While the voice tin is alone, it exceeds its threshold rate, which is 25 % of the line's rate.
+    // While only the voice tin has packets, it exceeds its threshold rate, which is 25 % of the line's rate.
     for class in [voice, best_effort] {
         for id in 0..1000 {
             queue.enqueue(packet_of_class(class, Ecn::NotEct, id, 1000), &mut cx(now, &mut accounting));

@@ -54,8 +54,8 @@ impl Bench {
         std::iter::from_fn(|| queue.dequeue(&mut cx(now, accounting))).map(|given| given.packet).collect()
     }
 
-    /// Passes four segments and a sensing packet through the queue. Returns the sensing packet as the far end sends it
-    /// back.
+    /// Passes four segments and a sensing packet through the queue. Returns the sensing packet in the form in which the
+    /// far end sends it back.
     fn sense(&mut self, port: u16) -> Packet {
         (0..4).for_each(|_| self.offer(port));
         let mut left = self.drain();

@@ -230,7 +230,7 @@ impl Bbr {
 
     fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        // Start in a random phase other than the draining one, so that several flows do not synchronize.
+        // Start in a random phase, but not in the draining phase, so that several flows do not synchronize.
         self.cycle = CYCLE.len() - 1 - self.rng.below(CYCLE.len() as u64 - 1) as usize;
         self.advance_cycle(now);
     }

@@ -1,4 +1,5 @@
-//! A round trip measured by stream offsets: it ends when all data sent before it began has been acknowledged.
+//! A round trip, measured by stream offsets. The round trip ends when all data sent before its start has been
+//! acknowledged.
 
 use super::PathState;
 

@@ -88,7 +88,8 @@ impl Connection {
                 let all = self.recv.unread() == 0;
                 self.acks.on_read(now, all, self.ack_context(), &mut self.send.flight.timers);
                 if self.peer_closed {
-                    // The application probably closes the connection next. tcp_cleanup_rbuf sends the ACK before.
+                    // The application probably closes the connection next. As in Linux's tcp_cleanup_rbuf, send the ACK
+                    // first.
                     self.answer_before_close(now);
                 }
             }

@@ -233,8 +233,8 @@ impl Connection {
     fn on_ack(&mut self, now: Time, header: &TcpHeader, payload: &Payload, opens: bool) -> bool {
         let ack = self.ack_offset(header.ack);
         if ack > self.send.flight.nxt() as i64 {
-            // The segment acknowledges data that was never sent. RFC 9293 section 3.10.7.4 answers it; Linux's tcp_ack
-            // drops it without an answer in ESTABLISHED.
+            // The segment acknowledges data that was never sent. RFC 9293 section 3.10.7.4 requires an answer. In
+            // ESTABLISHED, Linux's tcp_ack drops the segment without an answer.
             if self.state != State::Established || self.send.flight.profile.answers_unsent_ack {
                 self.challenge(now);
             }
@@ -315,8 +315,8 @@ impl Connection {
                     // wait for a delayed ACK (tcp_ecn_accept_cwr).
                     self.acks.ack_now(AckReason::Ecn);
                 }
-                // Routers drop packets that are not ECN-capable instead of marking them, so such data leaves the echo
-                // unchanged (__tcp_ecn_check_ce).
+                // Routers drop packets that are not ECN-capable instead of marking them, so these packets leave the
+                // echo unchanged (__tcp_ecn_check_ce).
                 if ecn != Ecn::NotEct {
                     self.note_mark(now, ecn == Ecn::Ce);
                 }

@@ -12,8 +12,8 @@ use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 
-/// Initial value of the packet counts on the wire (section 3.2.1). The value is not 0, so that a field that a middlebox
-/// has cleared can be detected.
+/// Initial value of the packet counts on the wire (section 3.2.1). The value differs from 0, so that the peer can
+/// detect a field that a middlebox has cleared.
 const FIRST_COUNT: u8 = 5;
 /// Initial values of the byte counts of ECT(0), ECT(1) and CE on the wire.
 const FIRST_OCTETS: [u32; 3] = [1, 1, 0];
@@ -163,7 +163,8 @@ impl AccEcnReceiver {
     }
 
     /// Records that data at `start` arrived again. If the last ACK reported this duplicate and carried the option, the
-    /// path probably drops ACKs with the option, so this end stops sending it (Linux's tcp_rcv_spurious_retrans).
+    /// path probably drops ACKs with the option, so this end stops sending the option (Linux's
+    /// tcp_rcv_spurious_retrans).
     pub fn note_duplicate(&mut self, start: i64) {
         self.option_is_lost |= self.dsack_with_option.is_some_and(|dsack| dsack as i64 == start);
     }

@@ -201,8 +201,8 @@ impl EcnState {
         }
     }
 
-    /// Processes the segment that completes a passive open. Without data, its counter reports the ECN field of the
-    /// SYN-ACK (RFC 9768 table 4). Returns the number of marked packets.
+    /// Processes the segment that completes a passive open. If the segment carries no data, its counter reports the ECN
+    /// field of the SYN-ACK (RFC 9768 table 4). Returns the number of marked packets.
     pub fn check_handshake_ack(&mut self, header: &TcpHeader, len: u32) -> u64 {
         if !self.is_accurate() {
             return 0;

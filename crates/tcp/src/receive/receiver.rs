@@ -450,7 +450,7 @@ impl Receiver {
         self.records.release(self.next - self.unread);
         if count > 0 {
             // tcp_rcv_space_adjust: Linux copies record by record and checks after each record whether the round trip
-            // has ended. If the round trip ends during this read, only the first record is counted for it.
+            // has ended. If the round trip ends during this read, only the first record counts for this round trip.
             self.buffer.rounds.on_read(first);
             self.buffer.tune(now, self.unread + count - first, u64::from(own_mss));
             self.buffer.rounds.on_read(count - first);

@@ -1,4 +1,4 @@
-//! Each field of a profile, and each key that sets one, changes the segments of some connection.
+//! Each field of a profile, and each key that sets a field, changes the segments of some connection.
 //!
 //! `DERIVED` lists the fields in which a profile differs from the profile that it is derived from. A profile that loses
 //! one of these fields takes the value of its base, so the list has to be written out here.

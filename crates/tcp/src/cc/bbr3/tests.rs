@@ -16,8 +16,8 @@ struct Rounds {
     now: Time,
     state: PathState,
     rtt: Duration,
-    /// Bytes in flight when the ACK arrives and when its segment was sent. With `None`, the bytes of one round are in
-    /// flight, at most one window.
+    /// Bytes in flight when the ACK arrives and when the acknowledged segment was sent. With `None`, the bytes of one
+    /// round are in flight, at most one window.
     in_flight: Option<u64>,
     app_limited: bool,
     ca_state: CaState,

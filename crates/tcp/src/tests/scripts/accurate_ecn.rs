@@ -440,7 +440,7 @@ fn the_count_of_an_ack_with_a_newer_timestamp_is_used() {
 
 #[test]
 fn a_large_ack_may_hide_a_wrap_of_the_count() {
-    // One ACK covers nine segments. The count is the same as before, so either no segment or eight segments were
+    // One ACK covers nine segments. The 3-bit count has not changed, so either no segment or eight segments were
     // marked.
     let mut t = ten_out();
     t.inject(200, "ack 1001 ace 5");
