@@ -5,7 +5,7 @@
 //! also waits for a second bucket of depth `mtu`.
 //!
 //! The size of a packet is the size of the IP packet plus `overhead`. A packet larger than the bucket is dropped on
-//! arrival. Linux segments such a packet if possible.
+//! arrival. Linux segments the packet if possible.
 
 use crate::{
     Backlog, Child, ClassStats, Discipline, FarEnd, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Waiting,

@@ -1,7 +1,7 @@
 //! A session without encryption: plain text with the sizes of TLS 1.3 and AES-GCM.
 //!
 //! The tag of a packet contains its number, its key and a checksum, so a changed packet is rejected as with an AEAD.
-//! The handshake has the messages and sizes of TLS. They contain the transport parameters and padding.
+//! The handshake messages are those of TLS and have the same sizes. They contain the transport parameters and padding.
 
 use super::clock::lock;
 #[cfg(feature = "noq")]

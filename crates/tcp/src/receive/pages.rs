@@ -1,5 +1,5 @@
-//! The memory pages that the peer's writes filled, in stream order. A page has 32 KiB. Linux begins a new page early if
-//! a full segment leaves less than 32 bytes of the current page (`skb_page_frag_refill`).
+//! The memory pages that the peer's writes filled, in stream order. The size of a page is 32 KiB. Linux begins a new
+//! page early if a full segment leaves less than 32 bytes of the current page (`skb_page_frag_refill`).
 //!
 //! The model was verified with captures of Linux 6.1. Not modelled: writes that end within a segment, and segments of
 //! different sizes.

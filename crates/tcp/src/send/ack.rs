@@ -114,7 +114,8 @@ impl Sender {
         let was_reducing = self.recovery.is_reducing();
         outcome.reduced_to = was_reducing.then(|| Bytes::new(self.cwnd()));
         let judged = self.recovery.ca_state() != CaState::Open || dubious;
-        // Vegas and some other controllers count ACKs before recovery changes the window.
+        // Controllers such as H-TCP and Westwood+ process an ACK before recovery changes the congestion state or the
+        // window (`on_arrival`).
         if (judged || outcome.delivered == 0) && was_out {
             self.notify_arrival(now, &mut outcome, prior_in_flight);
         }

@@ -1,9 +1,9 @@
 //! The outstanding data: one record per segment, with its SACK, loss and retransmission state.
 //!
-//! A ring stores the records in stream order. Runs of SACKed segments are stored as intervals, which searches skip. Two
-//! sorted lists contain the segments to retransmit and the retransmitted segments. For n segments, any order of SACKs,
-//! losses and retransmissions costs O(n log n) search steps. SACKs usually arrive in stream order and change only the
-//! ends of the lists.
+//! A ring stores the records in stream order. Runs of SACKed segments are stored as intervals. A search skips these
+//! intervals. Two sorted lists contain the segments to retransmit and the retransmitted segments. For n segments, any
+//! order of SACKs, losses and retransmissions costs O(n log n) search steps. SACKs usually arrive in stream order and
+//! change only the ends of the lists.
 
 #[cfg(test)]
 mod cost;

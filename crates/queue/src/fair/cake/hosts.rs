@@ -123,9 +123,9 @@ impl Hosts {
         self.hosts[host].flows -= 1;
     }
 
-    /// Increments or decrements the host's number of busy flows. Returns true if flows of the host skip rounds and
-    /// fewer than half of `most_busy` flows are busy. The service per round of the skipping flows has then more than
-    /// doubled.
+    /// Increments or decrements the host's number of busy flows. After a decrement, returns true if flows of the host
+    /// skip rounds and fewer than half of `most_busy` flows are busy. The service per round of the skipping flows has
+    /// then more than doubled.
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
         let host = &mut self.hosts[host];
