@@ -199,7 +199,7 @@ pub trait Controller: Debug + Send {
     fn name(&self) -> &str;
     /// Called with the kind of ECN feedback that the handshake has negotiated, before `on_established`.
     fn on_feedback_agreed(&mut self, _feedback: Feedback) {}
-    /// Called when the handshake is complete. The segment size is then known, and usually one RTT sample.
+    /// Called when the handshake is complete. The segment size is then known, and usually one RTT sample exists.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
     /// Called when data is sent while nothing is in flight. `idle` is the time since data was last sent.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}

@@ -248,7 +248,7 @@ impl Window {
 pub trait WindowAlgorithm: Debug + Send {
     /// The name of the algorithm, as in a scenario.
     fn name(&self) -> &str;
-    /// Called when the handshake is complete. The segment size is then known, and usually one RTT sample.
+    /// Called when the handshake is complete. The segment size is then known, and usually one RTT sample exists.
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     /// Called when data is sent while nothing is in flight. `idle` is the time since data was last sent.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}

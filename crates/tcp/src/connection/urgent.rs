@@ -11,8 +11,8 @@ pub(super) struct Urgent {
     pub prepared: Option<Segment>,
     /// True if a reset must be sent.
     pub reset: bool,
-    /// Acknowledgement number of an arriving segment that acknowledges data never sent. The answer is a reset (RFC 9293
-    /// section 3.10.7).
+    /// Acknowledgement number of an arriving segment that acknowledges data that was never sent. The answer is a reset
+    /// (RFC 9293 section 3.10.7).
     pub refused: Option<Seq>,
     /// The ACK that was pending when the CE mark changed (RFC 8257 section 3.2), or the handshake's ACK.
     pub old_ack: Option<OldAck>,

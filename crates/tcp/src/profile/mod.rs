@@ -154,8 +154,8 @@ pub struct Profile {
     pub cwnd_validation: bool,
     /// True for 4.4BSD's header prediction: a predicted ACK does not grow a window that reaches the peer's window.
     pub fast_path: bool,
-    /// True if a segment that acknowledges data never sent is answered with an ACK (RFC 9293 section 3.10.7.4). Linux
-    /// drops the segment.
+    /// True if an acknowledgement of data that was never sent is answered with an ACK (RFC 9293 section 3.10.7.4).
+    /// Linux drops the segment.
     pub answers_unsent_ack: bool,
     /// True if each ACK without data repeats an unacknowledged FIN. 4.4BSD's `tcp_output` derives the flags from the
     /// state.

@@ -42,7 +42,8 @@ fn an_ack_with_another_window_is_not_a_duplicate_and_resets_the_count() {
     t.expect(200, "10001:11001 .");
     t.inject(201, "ack 1 sack 1001:3001");
     t.expect(201, "11001:12001 .");
-    // An earlier ACK advertised a smaller window, because some data had not been read.
+    // This ACK advertises a smaller window, as if the peer's application had not read some data. The ACK is therefore
+    // not a duplicate.
     t.inject(202, "ack 1 sack 1001:4001 win 1047552");
     t.expect_ca_state(CaState::Disorder);
     for (at, end) in [(203, 5001), (204, 6001)] {
@@ -228,7 +229,8 @@ fn after_a_timeout_sacked_data_is_skipped_and_counts_as_in_flight() {
 
 #[test]
 fn the_ack_that_ends_a_recovery_does_not_grow_the_window() {
-    // The window is min(ssthresh, outstanding data + 1 segment): in a capture a single segment is sent at 122.577 s.
+    // The ACK that ends the recovery sets the window to min(ssthresh, outstanding data + 1 segment), which is one
+    // segment in this test. In a capture, a single segment is sent at 122.577 s.
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
         t.inject(200, &format!("ack 1 sack 1001:{end}"));

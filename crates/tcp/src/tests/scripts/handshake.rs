@@ -62,7 +62,7 @@ fn options_that_the_peer_did_not_offer_are_not_used() {
 
 #[test]
 fn without_an_mss_option_segments_have_536_octets() {
-    // RFC 9293 section 3.7.1.
+    // RFC 9293 section 3.7.1: without an MSS option, the sender assumes an MSS of 536 bytes.
     let mut t = Script::listen(linux(), NO_SACK);
     t.inject(0, "S 0:0 win 8000");
     t.expect(0, "S. 0:0 ack 1");
@@ -140,7 +140,7 @@ fn after_a_retransmitted_syn_the_rto_starts_at_3_s() {
 
 #[test]
 fn after_a_retransmitted_syn_the_echoed_timestamp_gives_the_rtt() {
-    // RFC 7323 section 4.1.
+    // RFC 7323 section 4.1: the echoed timestamp identifies the SYN that is answered.
     let mut t = Script::connect(linux(), TIMESTAMPS);
     t.expect(0, "S 0:0 ts 0:0");
     t.expect(1000, "S 0:0 ts 1000:0");

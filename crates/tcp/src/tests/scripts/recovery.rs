@@ -114,7 +114,7 @@ fn without_limited_transmit_the_first_two_duplicates_send_nothing() {
 #[test]
 fn rack_detects_a_lost_retransmission_by_data_sent_later() {
     // RFC 8985 section 6.2 step 5: the retransmission was sent at 202 ms, and data that was sent at 204 ms has been
-    // delivered.
+    // delivered, so the retransmission counts as lost.
     let mut t = in_sack_recovery(linux());
     t.inject(203, "ack 1 sack 1001:5001");
     t.inject(204, "ack 1 sack 1001:6001");
@@ -201,7 +201,8 @@ fn fack_detects_a_lost_retransmission_by_new_data_sent_later() {
     t.inject(300, "ack 1 sack 1001:12001");
     t.drain();
     assert_eq!(t.info().counters.retransmits, 1);
-    // Data that was sent at 204 ms has been delivered, but the retransmission of 202 ms has not.
+    // Data that was sent at 204 ms has been delivered, but the retransmission of 202 ms has not, so the retransmission
+    // counts as lost.
     t.inject(304, "ack 1 sack 1001:13001");
     t.expect(304, "1:1001 .");
     assert_eq!(t.info().counters.retransmits, 2);

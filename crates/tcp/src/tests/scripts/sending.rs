@@ -131,7 +131,8 @@ fn with_abc_half_the_window_grows_by_half_of_the_acknowledged_data() {
 
 #[test]
 fn freebsd_restarts_from_the_initial_window() {
-    // RFC 5681 section 4.1. Four segments that are acknowledged one by one grow the window to eight segments.
+    // RFC 5681 section 4.1: after an idle period of more than one RTO, the window is at most the initial window of four
+    // segments. Before that, four segments that are acknowledged one by one grow the window to eight segments.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
@@ -254,7 +255,8 @@ fn a_zero_window_is_probed_with_backoff_until_it_opens() {
 
 #[test]
 fn a_window_smaller_than_a_segment_is_used_only_after_the_override_timeout() {
-    // RFC 9293 section 3.8.6.2.1.
+    // RFC 9293 section 3.8.6.2.1: a segment that is shorter than a full segment waits for a larger window or for the
+    // override timeout.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "ack 1 win 512");
     t.write(100, 5000);
