@@ -155,10 +155,10 @@ def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
         "Packet by packet",
         paragraph(
             f"One run of each of {len(alike)} scenarios was compared packet by packet at both hosts",
-            f"([method](../packets.md)). In {whole} scenarios all packets are equal. The median number of packets",
-            f"before the two worlds diverge is {middle:,.0f}. The two worlds lose different packets at random, so a",
-            "scenario with random loss diverges no later than the first loss. The results of each scenario are in",
-            f"[draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
+            f"([method](../packets.md)). In {whole} scenarios, Linux and the simulator send identical packets. The",
+            f"median number of packets before the two worlds diverge is {middle:,.0f}. The two worlds lose different",
+            "packets at random, so a scenario with random loss diverges no later than the first loss. The results of",
+            f"each scenario are in [draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
         ),
     )
 
