@@ -44,7 +44,7 @@ def cell(matrix: fairness.Matrix, side: Contender, other: Contender) -> dict:
     return row
 
 
-# --- The pairs of sides in a study
+# --- Pairs of contenders (congestion control and RTT) in a study
 
 
 @pytest.mark.parametrize(("kind", "count"), [("inter", 2 * 6), ("intra", 3), ("usual", 15), ("full", 21)])
@@ -57,7 +57,7 @@ def test_pairs_run_in_both_orders_and_a_control_against_itself_once():
     one, other = Contender("reno", 20), Contender("cubic", 20)
     assert [(each.first, each.second) for each in pair_orders((one, other), 10)] == [(one, other), (other, one)]
     assert len(list(pair_orders((one, one), 10))) == 1
-    # Sides that start at the same time have no order of arrival, so there is one run.
+    # Contenders that start at the same time have no order of arrival, so there is one run.
     assert len(list(pair_orders((one, other), 0))) == 1
 
 

@@ -86,7 +86,7 @@ const DIP: f64 = 0.25;
 const DIP_APART_US: u32 = 2_000_000;
 /// Period of BBR's ProbeRTT: 10 s (version 1) or 5 s (version 3).
 const PROBES_S: std::ops::RangeInclusive<f64> = 4.5..=11.5;
-/// Number of steps in a round trip.
+/// Number of steps per round trip. A [`Step`] is a group of ACKs.
 const ROUND: usize = 8;
 
 /// The match between a congestion control and the capture. Both errors are 0 for a perfect match.
@@ -184,8 +184,8 @@ pub struct Guess {
     /// Name of the congestion control as in a scenario (`reno`, `cubic`, `bbr`, ...), or `unknown`.
     pub name: &'static str,
     /// Probability of the named congestion control, from 0 to 1. For `unknown`: the probability that the sender uses no
-    /// known congestion control. If the best fit is less probable than 50 %, the probability of all other congestion
-    /// controls.
+    /// known congestion control; or, if the best fit is less probable than 50 %, 1 minus the probability of the best
+    /// fit.
     pub probability: f64,
     /// Median ratio of the flight after a loss to the flight before it; NaN without a loss.
     pub factor: f64,

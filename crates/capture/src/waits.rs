@@ -119,7 +119,8 @@ impl Ways {
         }
     }
 
-    /// Records data that echoes `echo` and was queued for `waited` ns. `clocked` is true if an ACK released the data.
+    /// Records a data segment that echoes the timestamp `echo` and was queued for `waited` ns. `clocked` is true if an
+    /// ACK released the segment.
     pub(crate) fn data_passed(&mut self, at: u64, echo: Option<u32>, waited: Option<u64>, clocked: bool) {
         if let Some(waited) = waited {
             self.data_here = smooth(self.data_here, waited);

@@ -380,7 +380,7 @@ impl Medium for Docsis {
         let modem = &mut self.modems[id.station];
         modem.frames.push_back(frame);
         modem.held += frame.wire.get();
-        // An idle channel has no maps. The first frame starts the maps again.
+        // The CMTS sends no MAP messages while the upstream channel is idle. The first frame starts them again.
         if self.next_map.is_none() {
             // Maps start at multiples of the interval, even after an idle time.
             let interval = self.config.map_interval.as_nanos();

@@ -82,8 +82,8 @@ fn a_packet_continues_at_the_new_rate_after_an_outage() {
     let step = |ms: u64, bps| RateStep { at: Duration::from_millis(ms), rate: rate(bps) };
     let steps = vec![step(0, 1_000_000), step(10, 0), step(20, 12_000_000)];
     let config = line(AccessConfig::new(RatesConfig { steps, repeat: None }));
-    // A packet contains 12 kbit. At 1 Mbit/s, 6 kbit are sent in the 6 ms before the outage. The other 6 kbit take 0.5
-    // ms after the outage.
+    // A packet contains 12 kbit. The line sends 6 kbit at 1 Mbit/s in the 6 ms before the outage. It sends the other
+    // 6 kbit at 12 Mbit/s in the 0.5 ms after the outage.
     assert_eq!(arrivals(&config, &[(4000, 1500), (4000, 1500)]), [20_500, 21_500]);
 }
 

@@ -155,7 +155,7 @@ impl Flow {
         let bloat = self.bloat.get(now).unwrap_or_default();
         // Without timestamps the whole round trip is unknown. It cannot be shorter than the round trip of the link.
         let measured = self.measured.get(now).unwrap_or_default().max(bloat);
-        // Eq 6.3.
+        // Havey 2015, equation 6.3: no packet is dropped while the link's RTT is within the bound.
         if bloat <= bound.of(measured) {
             self.next_drop = None;
             return false;
@@ -163,7 +163,7 @@ impl Flow {
         if self.next_drop.is_some_and(|next| now < next) {
             return false;
         }
-        // Eqs 6.4 and 6.5.
+        // Havey 2015, equations 6.4 and 6.5: interval until the next drop.
         let square = u128::from(measured.as_nanos()) * u128::from(measured.as_nanos());
         let spacing = square / u128::from(bloat.as_nanos().max(1));
         self.next_drop = Some(now + Duration::from_nanos(u64::try_from(spacing).unwrap_or(u64::MAX / 4)));

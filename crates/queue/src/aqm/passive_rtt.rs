@@ -25,7 +25,7 @@ pub(crate) struct PassiveRtt {
     near_samples: usize,
 }
 
-/// The tracked timestamp of one half.
+/// The timestamp that is tracked to measure one half of the RTT (far or near).
 #[derive(Debug, Default)]
 struct Half {
     /// The tracked timestamp and the time at which it passed; `None` if no timestamp is tracked.

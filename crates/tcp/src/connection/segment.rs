@@ -42,7 +42,7 @@ pub enum Next {
 }
 
 impl Outgoing {
-    /// A segment without data that is not ECN-capable.
+    /// A segment without data and without ECN support (Not-ECT).
     pub(super) const BARE: Outgoing = Outgoing { payload: Payload::EMPTY, ecn: Ecn::NotEct, next: Next::Open };
 }
 
@@ -59,7 +59,7 @@ impl Segment {
         Outgoing { payload: self.payload, ecn: self.ecn, next }
     }
 
-    /// A segment without data that is not ECN-capable.
+    /// Returns a segment without data and without ECN support (Not-ECT).
     pub(super) fn bare(header: TcpHeader) -> Segment {
         Segment::of(header, Outgoing::BARE)
     }

@@ -156,18 +156,18 @@ def _in_claims(judgements: Mapping[str, Verdict]) -> dict[tuple[object, ...], tu
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of a paper's published results, by kind of counterpart.
+    """Counts a paper's published results by their coverage: by a measured value or a judged statement, or not at all.
 
     Attributes
     ----------
     results
-        Published results.
+        Number of published results.
     beside
-        Results that have a measured value or a judged statement.
+        Number of results that are covered by a measured value or a judged statement.
     without
-        Results without a counterpart, for a recorded reason.
+        Number of results that are not covered, for a recorded reason.
     missing
-        Results without a counterpart and without a recorded reason.
+        Number of results that are not covered, without a recorded reason.
     values, near
         Number of measured values, and number of measured values within `NEAR` of the published value.
     bounds, kept

@@ -114,7 +114,8 @@ def ratio_to_print(published: PublishedValue, measured: float) -> str:
 
 
 def leaves_spread(value: float, outcome: KeyOutcome) -> bool:
-    """Returns true if `value` is outside of the range of a key result over the seeds by more than 1 %."""
+    """Returns true if `value` is above the maximum or below the minimum of a key result over all seeds. Differences of
+    up to 1 % of the key result are ignored."""
     if math.isfinite(value) != math.isfinite(outcome.value):
         return True
     margin = abs(outcome.value) * 0.01

@@ -159,8 +159,10 @@ def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
 
 @listed
 def product_decides(m: Measurements) -> Verdict:
-    """The utilisation falls as the product rises. It is at least 80 % for products up to 1, and at most 50 % from a
-    product of 30."""
+    """The utilisation falls as the product p k (bandwidth-delay product)^2 rises, where p is the loss probability.
+
+    The utilisation is at least 80 % if the product is at most 1, and at most 50 % if the product is at least 30.
+    """
     rows = list(lossy(m))
     found = [
         (product, percent(f"k = {k:g}, {100 * loss:g} % loss, {1e3 * rtt:g} ms", used))

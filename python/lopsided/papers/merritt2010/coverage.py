@@ -25,7 +25,7 @@ def best_below(m: Measurements, _row: PublishedValue) -> float:
 
 
 def at_buffer(m: Measurements, _row: PublishedValue, line: int, packets: float | None = None) -> Spread:
-    """Returns a link's performance with a buffer of `packets`, by default with the published estimate."""
+    """Returns a link's performance with a buffer of `packets` packets. Default: the published estimate of its size."""
     return at(m, LINES[line], packets or printed_size(m, LINES[line]).number, GOODPUT.performance)
 
 

@@ -95,7 +95,7 @@ class Search:
     trials: int
     seed: int
     _begins: dict[str, float] = field(default_factory=dict[str, float])
-    """Starting positions that all structures share, by parameter; default: 0."""
+    """Starting position of each parameter (see `Parameter.value`), the same for all structures. Default: 0."""
     _settled: str | None = None
     """Key of the structure that is closest on average over several trials; `None` if structures were not compared in
     this way."""

@@ -383,7 +383,7 @@ fn errno(error: ConnError) -> &'static str {
         ConnError::Refused => "ECONNREFUSED",
         ConnError::Reset => "ECONNRESET",
         ConnError::TimedOut => "ETIMEDOUT",
-        // If the name is wrong, the script fails and shows the difference.
+        // Default for all other errors. A script that expects another name fails, and its message shows `EIO`.
         _ => "EIO",
     }
 }

@@ -192,8 +192,8 @@ def downlink_idles(m: Measurements) -> Verdict:
 
 @listed
 def feedback_cycle(m: Measurements) -> Verdict:
-    """With a buffer of 50 packets on 2400/196, R1 contains data and R2 is empty before the upload starts. Afterwards,
-    the steps of the cycle occur in order."""
+    """With an uplink buffer of 50 packets on the 2400/196 kbit/s line, R1 (downlink) contains data and R2 (uplink) is
+    empty before the upload starts. Afterwards, the steps of the thesis's feedback cycle occur in order."""
     before = [
         number(f"R{place} before the upload, mean", main(m, f"cycle_r{place}_before_packets").last, "packets")
         for place in (1, 2)
