@@ -129,7 +129,7 @@ def runs(
 
 @contextmanager
 def on_linux(what: str) -> Generator[Progress | None]:
-    """Shows the progress of the runs on Linux in the block. If this machine cannot run Linux, prints the reason and
+    """Shows the progress of the Linux runs in the `with` block. If this machine cannot run Linux, prints the reason and
     ends the block, so that pages are written from the records."""
     try:
         with progress(what) as report:

@@ -162,7 +162,8 @@ def test_the_filter_of_chosen_losses_jumps_only_to_its_end():
     by_number = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0x15]
     by_time = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0xAD]
     assert by_number == [first_of_drop] * 2
-    # Before an outage, the filter jumps to its next comparison. Within an outage, it jumps to its end.
+    # Before an outage, the filter jumps to the next comparison. Within an outage, it jumps to the code that drops the
+    # packet.
     assert by_time[1::2] == [first_of_drop] * 2
     assert all(steps[at][0] in (0x18, 0xB7) for at in by_time[::2])
 

@@ -342,8 +342,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves packets from the merge points into the shared links, up to the time up to which all entries are known.
-    /// `now` is the time at which the run began.
+    /// Moves packets from the merge points into the shared links, up to the latest time for which all entries are
+    /// known. `now` is the time at which the run began.
     fn let_in(&mut self, regions: &mut Regions, until: Time) {
         let mut goes_on = true;
         // Repeat until nothing changes, because a shared link may feed another shared link.

@@ -20,10 +20,10 @@ use std::collections::VecDeque;
 /// The rule that decides which holes count as congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
-    /// Only holes while there is a queue, or holes on several streams at about the same time.
+    /// A hole counts only if there is a queue, or if several streams have holes at about the same time.
     #[default]
     Queued,
-    /// All holes (the paper's rule).
+    /// Every hole counts (the paper's rule).
     Every,
 }
 

@@ -161,7 +161,7 @@ struct Recur {
 }
 
 impl Recur {
-    /// Adds a packet's probability. Returns true if the packet is to be dropped or marked.
+    /// Adds a packet's drop or mark probability to the sum. Returns true if the packet is to be dropped or marked.
     fn picks(&mut self, likelihood: f64) -> bool {
         self.sum += likelihood;
         if self.sum <= 1.0 {

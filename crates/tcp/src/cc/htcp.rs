@@ -45,7 +45,7 @@ pub struct Htcp {
     hz: u64,
     /// Increase in segments per window, in units of 1/128.
     alpha: u64,
-    /// Window after a loss, in 1/128 of the window before.
+    /// Window after a loss, in units of 1/128 of the window before the loss.
     beta: u64,
     /// Time of the last congestion event.
     last_congestion: u64,

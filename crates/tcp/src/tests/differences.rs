@@ -196,7 +196,7 @@ const PROBES: &[Probe] = &[
         fate: |_, _, at_ms| if (200..8200).contains(&at_ms) { Fate::Late(8200 - at_ms) } else { Fate::Arrives },
         ..QUIET
     },
-    // ACKs arrive shortly after a timeout of a clock with ticks of 500 ms.
+    // The ACKs arrive shortly after the retransmission timeout of a stack whose clock has ticks of 500 ms.
     Probe {
         writes: &[(0, 20_000), (9_500, 20_000), (19_500, 20_000), (29_500, 20_000), (39_500, 20_000), (49_500, 20_000)],
         fate: |_, _, at_ms| {

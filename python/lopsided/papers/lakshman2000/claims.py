@@ -80,8 +80,8 @@ def lossy(m: Measurements) -> Iterable[tuple[float, float, float, float, float]]
 def modes_depend_on_both(m: Measurements) -> Verdict:
     """The forward link counts as used if bursts of k packets fit into its buffer, and as not used otherwise.
 
-    With the largest k up to half of the buffer, the utilisation is at least 80 %. With the smallest k from twice the
-    buffer, it is at most 50 %.
+    At the largest k that is at most half of the buffer (in packets), the utilisation is at least 80 %. At the smallest
+    k that is at least twice the buffer, the utilisation is at most 50 %.
     """
     fits: list[Measured] = []
     bursts: list[Measured] = []

@@ -122,7 +122,7 @@ def plan(
     options: FairnessOptions,
     controllers: Controllers | None = None,
 ) -> Plan:
-    """Returns the plan of `matrix`. Raises UsageError for an invalid side or option."""
+    """Returns the plan of `matrix`. Raises UsageError if a side or an option is invalid."""
     pairs = pairs_of(list(cc), [float(rtt) for rtt in rtt_ms], options.pairs)
     return Plan(tuple(pairs), options, controllers)
 

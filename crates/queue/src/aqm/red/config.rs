@@ -45,7 +45,7 @@ pub struct RedConfig {
     pub least: u32,
 }
 
-/// The packets that are marked instead of dropped, with `ecn`.
+/// With `ecn`: the packets that RED marks instead of dropping them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Marks {
