@@ -156,7 +156,7 @@ test("a wrong and a huge scenario leave a working page", async () => {
   await page.waitForSelector(".problems");
   assert.match(await page.textContent(".problems"), /Line \d+/);
   await page.evaluate((text) => lopsided.state.load(text.replace('direction = "down"', 'direction = "down"\ncount = 2000')), ADSL);
-  await page.waitForFunction(() => /2001 flows are more/.test(document.querySelector(".problems")?.textContent ?? ""));
+  await page.waitForFunction(() => /2001 flows are too many/.test(document.querySelector(".problems")?.textContent ?? ""));
   await page.evaluate((text) => lopsided.state.load(text, {}, 90), ADSL);
   await rest(page);
   assert.equal(await digestOf(page), known("scenarios/adsl.toml"));

@@ -77,7 +77,7 @@ test("what asks for too much is refused before it starts, in words", () => {
   const line = (queue, rate) => `[scenario]\nduration = "100 s"\n[link]\nrtt = "12 ms"\ndown = { rate = "${rate}", queue = "${queue}" }\nup.rate = "35 Mbit/s"\n[[flow]]\ndirection = "down"\n`;
   const crowd = `${line("100 packets", "1 Gbit/s")}count = 5000\n`;
   for (const [text, words] of [
-    [crowd, /5000 flows are more than the page runs/],
+    [crowd, /5000 flows are too many for the page/],
     ["[scenario", /expected/i],
     ["", /./],
     ["x".repeat(300_000), /longer than 256 KiB/],
