@@ -114,11 +114,12 @@ def judged(m: Measurements, experiment: str, each: Mechanism) -> Verdict:
 
 
 def word(m: Measurements, experiment: str, each: Mechanism) -> str:
-    """Returns the verdict with its reason, such as "no: helps" or "yes: helps, harms 2 of 6 paths"."""
+    """Returns the verdict with its reason, such as "no: helps" or "yes: helps, but harms 2 of 6 paths"."""
     found = ratios(m, experiment, each)
     if not found:
         return ""
     paths = {one.path for one in found}
     harmed = {one.path for one in found if one.harms}
-    why = ("helps" if helps(found) else "no gain") + (f", harms {len(harmed)} of {len(paths)} paths" if harmed else "")
-    return f"{'yes' if judged(m, experiment, each).holds else 'no'}: {why}"
+    why, harms = ("helps", ", but harms") if helps(found) else ("no gain", ", and harms")
+    harms = f"{harms} {len(harmed)} of {len(paths)} paths" if harmed else ""
+    return f"{'yes' if judged(m, experiment, each).holds else 'no'}: {why}{harms}"
