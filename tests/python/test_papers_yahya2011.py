@@ -162,7 +162,7 @@ def test_linux_runs_of_every_compared_cell_have_no_retransmits(paper: Paper, m: 
     assert measured == pytest.approx(recorded(BASELINES[7], "S1")["completion_s"], rel=0.03)
 
 
-# --- The checks before the tests
+# --- The paper's checks before its tests
 
 
 def test_iperf_fills_the_path_as_printed(m: Measurements) -> None:

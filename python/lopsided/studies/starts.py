@@ -46,7 +46,7 @@ class Starts:
 
 
 def varies(jitter_s: float | None) -> list[str]:
-    """Returns sentences about the default range for a verdict; empty if no default range applies."""
+    """Returns the verdict's sentences about the default range of start times; empty if no default range applies."""
     if not jitter_s:
         return []
     return [f"Each flow starts up to {units.seconds(jitter_s)} later, at random, because nothing else is random."]

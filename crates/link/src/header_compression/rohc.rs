@@ -152,7 +152,7 @@ impl Field {
         }
     }
 
-    /// True if a far end with the reference `old` can decode the field from its low bits.
+    /// Returns true if a decompressor whose reference is `old` can decode the field from its low bits.
     fn fits(self, lsb: Lsb, new: &Reference, old: &Reference) -> bool {
         // A scaled field does not carry the remainder of the division, so both headers must have the same remainder.
         let scaled = match self {

@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Kind of a user's object in error messages.
+/// Name of a user-defined queue discipline in error messages.
 pub(crate) const QUEUE_DISCIPLINE: &str = "queue discipline";
 
 thread_local! {

@@ -57,7 +57,7 @@ class Parameter:
     """True if the packets show the value directly. The interval then needs no simulations."""
 
     def value(self, position: float) -> float:
-        """Returns the value at a position in units of the spread."""
+        """Returns the value that lies `position` spreads from the starting value, on a logarithmic scale."""
         return float(self.start * np.exp(position * self.spread))
 
 
