@@ -599,7 +599,7 @@ function Sequence({ state, colours }: { state: State; colours: Ink }): JSX.Eleme
         </label>
         <span class="readout">
           <Key colour={colours.down[0]} text="sent" />
-          <Key colour={colours.alarm} text="sent again" />
+          <Key colour={colours.alarm} text="retransmitted" />
           <Key colour={colours.other[0]} text="acknowledged" />
         </span>
       </figcaption>
