@@ -45,7 +45,6 @@ impl Profile {
             duplicates: DuplicateCount::UntilProgress,
             limited_transmit: false,
             cwnd_reduction: CwndReduction::Immediate,
-            threshold_heeds_peer: false,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
             fast_path: false,
             // tcp_sendspace and tcp_recvspace.

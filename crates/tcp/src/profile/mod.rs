@@ -122,7 +122,7 @@ pub struct Profile {
     /// How the window shrinks during a recovery.
     pub cwnd_reduction: CwndReduction,
     /// True if a loss sets the threshold to half of the peer's window, if the peer's window is smaller than the
-    /// congestion window (4.4BSD).
+    /// congestion window (`tcp_input` of 4.4BSD, `slowdown` of ns-2).
     pub threshold_heeds_peer: bool,
     /// True if the sender sends a tail loss probe (RFC 8985 section 7).
     pub tlp: bool,

@@ -47,8 +47,8 @@ const DERIVED: &[(&str, &str, &str)] = &[
         "bsdi-3",
         "freebsd-7",
         "initial_window_segments initial_window_cap byte_counting sack window_update reassembly_limit rto grain \
-         loss_detection fast_recovery burst_tick duplicates limited_transmit cwnd_reduction threshold_heeds_peer undo \
-         fast_path send_buffer send_buffer_accounting receive_buffer receive_window ack.min_delay ack.max_delay \
+         loss_detection fast_recovery burst_tick duplicates limited_transmit cwnd_reduction undo fast_path \
+         send_buffer send_buffer_accounting receive_buffer receive_window ack.min_delay ack.max_delay \
          ack.before_read",
     ),
     (
