@@ -46,7 +46,6 @@ impl Profile {
             limited_transmit: false,
             cwnd_reduction: CwndReduction::Immediate,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
-            fast_path: false,
             // tcp_sendspace and tcp_recvspace.
             send_buffer: BufferRule::Fixed(Bytes::new(16_384)),
             send_buffer_accounting: SendBufferAccounting::Stream,

@@ -32,6 +32,7 @@ impl Profile {
             grain: TimerGrain::Exact,
             fast_recovery: FastRecovery::CarefulReno,
             idle_restart: IdleRestart::Never,
+            fast_path: false,
             send_buffer: BufferRule::Fixed(Bytes::new(1 << 20)),
             receive_buffer: BufferRule::Fixed(Bytes::new(100_000)),
             ..Profile::bsdi_3()

@@ -47,15 +47,14 @@ const DERIVED: &[(&str, &str, &str)] = &[
         "bsdi-3",
         "freebsd-7",
         "initial_window_segments initial_window_cap byte_counting sack window_update reassembly_limit rto grain \
-         loss_detection fast_recovery burst_tick duplicates limited_transmit cwnd_reduction undo fast_path \
-         send_buffer send_buffer_accounting receive_buffer receive_window ack.min_delay ack.max_delay \
-         ack.before_read",
+         loss_detection fast_recovery burst_tick duplicates limited_transmit cwnd_reduction undo send_buffer \
+         send_buffer_accounting receive_buffer receive_window ack.min_delay ack.max_delay ack.before_read",
     ),
     (
         "ns2-reno",
         "bsdi-3",
-        "byte_counting timestamps rto handshake_sample grain fast_recovery burst_tick idle_restart send_buffer \
-         receive_buffer ack.policy ack.min_delay ack.max_delay",
+        "byte_counting timestamps rto handshake_sample grain fast_recovery burst_tick idle_restart fast_path \
+         send_buffer receive_buffer ack.policy ack.min_delay ack.max_delay",
     ),
     (
         "linux-6.12",
@@ -88,6 +87,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("bsdi-3.reassembly_limit", "the receive buffer is smaller"),
     ("bsdi-3.burst_tick", "it needs max_burst"),
     ("ns2-reno.burst_tick", "it needs max_burst"),
+    ("ns2-reno.fast_path", "neither the flight nor the threshold uses the part of the window above the peer's window"),
     ("bsdi-3.ack.min_delay", "only the policy linux reads it"),
     ("ns2-reno.ack.min_delay", "only the policy linux reads it"),
     ("ns2-reno.ack.max_delay", "the policy delays no ACK"),
