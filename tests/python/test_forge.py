@@ -54,6 +54,8 @@ def test_every_file_with_the_address_has_the_same_address():
     meta = json.loads((ROOT / "codemeta.json").read_text())
     citation = (ROOT / "CITATION.cff").read_text()
     assert package["homepage"] == meta["url"] == re.search(r'^url: "(.*)"$', citation, re.M)[1]
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    assert package["homepage"] == urls["Homepage"] and package["repository"] == urls["Source"]
     assert package["repository"] == meta["codeRepository"] == re.search(r'^repository-code: "(.*)"$', citation, re.M)[1]
 
 

@@ -45,15 +45,27 @@ def test_a_long_table_of_values_is_a_download(tmp_path):
 
 def test_a_release_changes_every_version_and_closes_the_changelog():
     files = release.written("9.8.7", "https://forge.test/owner/name", "2031-02-03")
-    assert set(files) == {*release.HOLDERS, "CHANGELOG.md"}
+    assert set(files) == {*release.HOLDERS, "CHANGELOG.md", "pyproject.toml"}
     cargo = files["Cargo.toml"]
     assert 'version = "9.8.7"\nedition' in cargo and 'path = "crates/tcp", version = "9.8.7"' in cargo
     assert 'rust-version = "1.85"' in cargo and 'proptest = { version = "1"' in cargo
     assert 'version: 9.8.7\ndate-released: "2031-02-03"' in files["CITATION.cff"]
     assert '"version": "9.8.7"' in files["codemeta.json"]
+    assert "uses: owner/name@v9.8.7\n" in files["docs/check.md"]
+    assert 'Issues = "https://forge.test/owner/name/issues"' in files["pyproject.toml"]
     assert not any("lopsided.example" in text for text in files.values())
     assert "\n## 9.8.7 (2031-02-03)\n" in release.closed("# Changes\n\n## Unreleased\n\n- a\n", "9.8.7", "2031-02-03")
     assert release.section("# C\n\n## 2.0.0 (x)\n\n- b\n\n## 1.0.0 (y)\n\n- a\n", "2.0.0") == "- b"
+
+
+def test_links_in_the_description_of_a_package_are_absolute():
+    text = "[a](docs/page.md#use) ![b](docs/images/b.png) [c](https://example.org/x) [d](#here)"
+    assert release.absolute(text, "https://forge.test/owner/name", "1.2.3") == (
+        "[a](https://forge.test/owner/name/blob/v1.2.3/docs/page.md#use) "
+        "![b](https://forge.test/owner/name/raw/v1.2.3/docs/images/b.png) [c](https://example.org/x) [d](#here)"
+    )
+    readme = release.absolute(release.read("README.md"), "https://forge.test/owner/name", "1.2.3")
+    assert not re.findall(r"\]\((?!https:)[^)]*\)", readme)
 
 
 def test_a_dry_run_shows_the_changes_and_writes_nothing():
