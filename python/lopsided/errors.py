@@ -89,6 +89,10 @@ class NoRunFolderError(FolderError, UsageError):
     """The path does not exist or is not a run folder. No file is damaged."""
 
 
+class OccupiedError(FolderError, UsageError):
+    """The output path contains a file or folder that must not be replaced."""
+
+
 class CaptureWarning(UserWarning):
     """Warns that a capture is incomplete or damaged, and that only the part before the damage was read."""
 

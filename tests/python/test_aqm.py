@@ -140,7 +140,7 @@ def test_the_folder_contains_every_result(tmp_path: Path):
     assert "RPM" in page
     # The folder contains a study, so it cannot be plotted as a run and is replaced only with --overwrite.
     assert invoke(["plot", str(folder), "goodput"]) == 1
-    assert invoke(["aqm", str(file), "--repeat", "1", "--out", str(folder), "--quiet"]) == 1
+    assert invoke(["aqm", str(file), "--repeat", "1", "--out", str(folder), "--quiet"]) == 2
 
 
 @pytest.mark.slow

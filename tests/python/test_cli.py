@@ -100,7 +100,7 @@ def test_captures_are_written_to_the_given_folder(adsl_file, tmp_path):
 
 def test_an_earlier_run_is_kept_without_overwrite(adsl_file, capsys):
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here"]) == 0
-    assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here"]) == 1
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here"]) == 2
     assert "already holds a run" in capsys.readouterr().err
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here", "--overwrite"]) == 0
 
@@ -470,7 +470,7 @@ def test_a_journal_figure_is_written_with_its_data(tmp_path, monkeypatch, adsl_r
     numbers = pl.read_csv("a.csv")
     assert numbers.columns == ["panel", "curve", "time_s", "value"]
     assert set(numbers["curve"]) == {"download", "upload"}
-    assert cli.invoke(["plot", "run", "goodput", "--data", "a.csv"]) == 1
+    assert cli.invoke(["plot", "run", "goodput", "--data", "a.csv"]) == 2
     assert "already exists" in capsys.readouterr().err
     assert cli.invoke(["plot", "run", "goodput", "--data", "a.txt", "--plot", "b.pdf"]) == 2
 

@@ -17,7 +17,7 @@ import lopsided as lop
 from faulty_fetches import attempt
 from faulty_server import FAULTS, FaultyServer
 from lopsided import cli
-from lopsided.errors import FolderError, LopsidedError, UsageError
+from lopsided.errors import FolderError, LopsidedError, OccupiedError, UsageError
 from lopsided.fetching import FetchError, Options, Recording, fetch
 from lopsided.fetching.client import FIRST
 from lopsided.fetching.connection import Connection, Seen
@@ -155,7 +155,7 @@ def test_foreign_files_are_kept(tmp_path):
     (tmp_path / "other.part").write_text("mine too")
     with FaultyServer(CONTENT).running() as server:
         for name, says in (("taken", "already exists"), ("other", "belongs to another program")):
-            with pytest.raises(FolderError, match=says):
+            with pytest.raises(OccupiedError, match=says):
                 fetch(server.url(), tmp_path / name)
         assert not server.requests
         assert (tmp_path / "other.part").read_text() == "mine too"

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lopsided.data import locks
-from lopsided.errors import FolderError, LeftoverWarning
+from lopsided.errors import FolderError, LeftoverWarning, OccupiedError
 
 MARK = "Drawn by lopsided"
 """Text in the metadata of lopsided's images."""
@@ -45,15 +45,15 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
-    """Raises FolderError if `path` is a folder, or if it exists and `overwrite` is false.
+    """Raises OccupiedError if `path` is a folder, or if it exists and `overwrite` is false.
 
     The rule also protects files that lopsided wrote, because these files may show another study.
     """
     with told(path):
         if path.is_dir():
-            raise FolderError(f"{path} is a folder; a file is written here")
+            raise OccupiedError(f"{path} is a folder; a file is written here")
         if path.exists() and not overwrite:
-            raise FolderError(f"{path} already exists; choose another name, or replace it with --overwrite")
+            raise OccupiedError(f"{path} already exists; choose another name, or replace it with --overwrite")
 
 
 @contextmanager

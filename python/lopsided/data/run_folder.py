@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lopsided.data import output
-from lopsided.errors import FolderError, NoRunFolderError
+from lopsided.errors import FolderError, NoRunFolderError, OccupiedError
 
 FORMAT = 2
 """Version of the folder's layout. The version increases if older readers would misread a new folder."""
@@ -61,18 +61,18 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
 
 
 def check(place: Path, overwrite: bool) -> None:
-    """Raises FolderError if a run must not be written to this path."""
+    """Raises OccupiedError if a run must not be written to this path."""
     with output.told(place):
         if place.exists() and not place.is_dir():
-            raise FolderError(f"{place} is a file; a run needs a folder")
+            raise OccupiedError(f"{place} is a file; a run needs a folder")
         if not place.is_dir() or not any(place.iterdir()):
             return
         if not (place / MANIFEST).is_file():
-            raise FolderError(f"{place} holds files that are not a run; choose another folder")
+            raise OccupiedError(f"{place} holds files that are not a run; choose another folder")
         if not overwrite:
-            raise FolderError(f"{place} already holds a run; choose another folder, or replace it with --overwrite")
+            raise OccupiedError(f"{place} already holds a run; choose another folder, or replace it with --overwrite")
         if _listed(place) is None:
-            raise FolderError(f"{place} has a manifest without a list of files; choose another folder")
+            raise OccupiedError(f"{place} has a manifest without a list of files; choose another folder")
 
 
 def _files(folder: Path) -> set[Path]:
@@ -91,7 +91,7 @@ def _listed(place: Path) -> set[Path] | None:
 def _others(place: Path, new: set[Path]) -> list[Path]:
     """Returns the files in `place` that are not part of a run or its figures.
 
-    Raises FolderError if the new run has a file with the same name.
+    Raises OccupiedError if the new run has a file with the same name.
     """
     if not place.is_dir():
         return []
@@ -99,7 +99,9 @@ def _others(place: Path, new: set[Path]) -> list[Path]:
         path for path in sorted(_files(place) - (_listed(place) or set())) if not output.is_our_picture(place / path)
     ]
     if taken := [path for path in others if path in new]:
-        raise FolderError(f"{place / taken[0]} does not belong to the run there; move it away or choose another folder")
+        raise OccupiedError(
+            f"{place / taken[0]} does not belong to the run there; move it away or choose another folder"
+        )
     return others
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from lopsided.data import locks
 from lopsided.data.output import told
-from lopsided.errors import FolderError, UsageError
+from lopsided.errors import FolderError, OccupiedError, UsageError
 from lopsided.fetching.errors import FetchError
 from lopsided.fetching.representation import Representation
 
@@ -40,12 +40,12 @@ class PartFile:
         self._object: Representation | None = None
         with told(target):
             if target.is_dir():
-                raise FolderError(f"{target} is a folder; a file is written here")
+                raise OccupiedError(f"{target} is a folder; a file is written here")
             if target.exists() and not overwrite:
-                raise FolderError(f"{target} already exists; choose another name, or replace it with --overwrite")
+                raise OccupiedError(f"{target} already exists; choose another name, or replace it with --overwrite")
             self._known = self._read_description()
             if self._known is None and self._part.exists() and not overwrite:
-                raise FolderError(
+                raise OccupiedError(
                     f"{self._part} belongs to another program; choose another name, or replace it with --overwrite"
                 )
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -12,20 +12,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lopsided.data import output
-from lopsided.errors import FolderError
+from lopsided.errors import OccupiedError
 
 MANIFEST = "manifest.json"
 KIND = "reproduction"
 
 
 def check(folder: Path) -> None:
-    """Raises FolderError if the folder contains a file that is not part of an earlier report."""
+    """Raises OccupiedError if the folder contains a file that is not part of an earlier report."""
     if folder.exists() and not folder.is_dir():
-        raise FolderError(f"{folder} is a file; a report needs a folder")
+        raise OccupiedError(f"{folder} is a file; a report needs a folder")
     strangers = sorted(str(path) for path in _strangers(folder)) if folder.is_dir() else []
     if strangers:
         more = f" and {len(strangers) - 1} more" if len(strangers) > 1 else ""
-        raise FolderError(f"{folder} holds files that no report wrote ({strangers[0]}{more}); choose another folder")
+        raise OccupiedError(f"{folder} holds files that no report wrote ({strangers[0]}{more}); choose another folder")
 
 
 def _files(folder: Path) -> set[Path] | None:
@@ -64,7 +64,7 @@ def writing(folder: Path, paper: str) -> Generator[Path]:
 
     Raises
     ------
-    FolderError
+    OccupiedError
         If `folder` contains a file that is not part of an earlier report.
     """
 
