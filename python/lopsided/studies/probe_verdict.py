@@ -44,8 +44,9 @@ def _round_trips(logs: Sequence[Log]) -> list[str]:
         f"{units.millis(slow)} at the 95th percentile."
     ]
     if slow - idle >= _LONG_MS:
+        rtt = f"{idle:.0f}ms" if idle >= 10 else f"{idle:.1f}ms"
         said.append(
-            f"A queue of {units.millis(slow - idle)} is too long for calls. `lopsided size --rtt {idle:.0f}ms` with "
+            f"A queue of {units.millis(slow - idle)} is too long for calls. `lopsided size --rtt {rtt}` with "
             "the rates of your line finds a better buffer or queue discipline."
         )
     return said
