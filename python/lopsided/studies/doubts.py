@@ -14,7 +14,7 @@ from lopsided.data import units
 from lopsided.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from lopsided.data.scenario_types import Direction
+    from lopsided.data.scenario_types import Direction, Flow
     from lopsided.scenario import Scenario
 
 _SLOWEST_BPS = 1000
@@ -52,11 +52,13 @@ class _Condition(NamedTuple):
     other: str
     disabled_at: tuple[object, ...]
     remedy: str
+    unless: str = ""
+    """A third setting that gives the setting an effect, too, unless its value is in `_OFF`."""
 
 
 def _key(setting: str) -> str:
     """Returns the setting's key in a scenario."""
-    return setting.removesuffix("_bytes").removesuffix("_s")
+    return setting.removesuffix("_bytes").removesuffix("_bps").removesuffix("_s")
 
 
 _OFF = (False, None, 0)
@@ -75,6 +77,9 @@ _CONDITIONS = (
     _Condition("pie", "mark_threshold", 0.1, "ecn", _OFF, "set ecn"),
     _Condition("fq_pie", "mark_threshold", 0.1, "ecn", _OFF, "set ecn"),
     _Condition("tbf", "mtu_bytes", 1514, "peakrate_bps", _OFF, "set a peakrate"),
+    _Condition("docsis-pie", "burst_bytes", 3044, "peak_rate_bps", _OFF, "set a peak_rate"),
+    _Condition("fq", "low_rate_threshold_bps", 550_000, "maxrate_bps", _OFF, "set a maxrate"),
+    _Condition("polled", "retries", 7, "loss", _OFF, "set a loss"),
     _Condition("grants", "request_interval_s", 0.002, "proactive", (True,), "set proactive = false"),
     _Condition("grants", "grant_delay_s", 0.004, "proactive", (True,), "set proactive = false"),
     _Condition("grants", "retransmit_delay_s", 0.008, "error", _OFF, "set an error"),
@@ -86,6 +91,7 @@ _CONDITIONS = (
     _Condition("header_compression", "feedback", True, "scheme", ("none", "fixed"), "set scheme to iphc or rohc"),
     _Condition("header_compression", "octets", 6, "scheme", ("none", "cslip", "iphc", "rohc"), "set scheme to fixed"),
     _Condition("quic", "ack_packets_most", 32, "ack_window_share", _OFF, "set ack_window_share"),
+    _Condition("quic", "ack_start", 0, "ack_packets", (2,), "set ack_packets", unless="ack_window_share"),
     _Condition("quic", "max_datagram_bytes", 1452, "mtu_discovery", _OFF, "leave mtu_discovery on"),
 )
 
@@ -96,11 +102,12 @@ def _idle_part_settings(scenario: Scenario) -> list[str]:
     transports = [{"quic": flow["transport"]} for flow in resolved["flows"] if flow["transport"]["kind"] == "quic"]
     found = [
         f"`{_key(condition.setting)}` has no effect in this `{name}`: {condition.remedy}"
-        for name, part in _named_tables([resolved["links"], transports])
+        for name, part in _named_tables([resolved["links"], resolved["media"], transports])
         for condition in _CONDITIONS
         if condition.part == name
         and part[condition.setting] != condition.default
         and part[condition.other] in condition.disabled_at
+        and part.get(condition.unless) in _OFF
     ]
     return list(dict.fromkeys(found))
 
@@ -172,6 +179,22 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         )
         if stack[setting] is not None and not applies
     ]
+    found += [
+        "`fast_recovery` has no effect here: set sack = false"
+        for flow in scenario.resolved["flows"]
+        for end in ("sender_stack", "receiver_stack")
+        if flow[end]["fast_recovery"] is not None
+        and all(
+            stack["sack"] or (stack["sack"] is None and stack["profile"] not in _WITHOUT_SACK) for stack in _ends(flow)
+        )
+    ]
+    found += [
+        f"`range_connections` has no effect in {flow['name']}: set placeholders"
+        for flow in scenario.resolved["flows"]
+        if flow["app"]["kind"] == "repair"
+        and cast("Mapping[str, Any]", flow["app"])["range_connections"] is not None
+        and not flow["receiver_stack"]["placeholders"]
+    ]
     # A mark on duplicate ACKs needs both a part that sets it and an end that reads it.
     filters = [part for part in _tables(scenario.resolved["links"]) if part.get("kind") == "ack_filter"]
     setters = {
@@ -185,6 +208,15 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         found.append("`marked_retransmit` has no effect: nothing marks ACKs (mark_duplicates, fast_retransmit)")
     # Many stacks have the same settings, so each sentence is reported once.
     return list(dict.fromkeys(found))
+
+
+_WITHOUT_SACK = ("bsdi-3", "ns2-reno")
+"""Profiles that do not use SACK."""
+
+
+def _ends(flow: Flow) -> list[Mapping[str, Any]]:
+    """Returns the stack settings of both ends of the flow."""
+    return [cast("Mapping[str, Any]", flow["sender_stack"]), cast("Mapping[str, Any]", flow["receiver_stack"])]
 
 
 _ONE_WAY = ("bulk", "transfer", "on_off")
@@ -225,8 +257,7 @@ def _named_receiver_controls(scenario: Scenario) -> set[str]:
 
 def _stacks(scenario: Scenario) -> list[Mapping[str, Any]]:
     """Returns the stack settings of both ends of each flow."""
-    flows = scenario.resolved["flows"]
-    return [cast("Mapping[str, Any]", flow[end]) for flow in flows for end in ("sender_stack", "receiver_stack")]
+    return [stack for flow in scenario.resolved["flows"] for stack in _ends(flow)]
 
 
 def _readers(part: Any) -> Iterator[str]:
