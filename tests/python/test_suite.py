@@ -1,7 +1,9 @@
 """Tests standard suites: data, verdicts, narrow reverse paths, and a user-defined suite."""
 
+import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from lopsided.cli import invoke
 from lopsided.errors import UsageError
 from lopsided.studies.suite import cases, reverse
 from lopsided.studies.suite.cases import Check
-from lopsided.studies.suite.measures import MEASURES
+from lopsided.studies.suite.measures import MEASURES, View
 from lopsided.studies.suite.study import expected, judged, suite
 
 OWN = """\
@@ -249,6 +251,18 @@ def test_names_choose_return_paths():
         ("title", "title =", "suite.toml"),
         ("at_least = 0.8", 'at_least = "much"', "`at_least` is a number"),
         ("since_s = 2", 'of = "test"', "`of` is a list of names"),
+        ('"control"', '"controls"', '`subject` is "control" or "queue"'),
+        ('origin = "ours"', 'origin = "us"', '`origin` is "source" or "ours" or "fitted"'),
+        ('file = "line.toml"', 'file = "line.toml"\ndirection = "left"', '`direction` is "both" or "down" or "up"'),
+        ('file = "line.toml"', 'file = "line.toml"\nreverse = "no"', "`reverse` is true or false"),
+        ('file = "line.toml"', 'file = "line.toml"\nset = ["a"]', "`set` is a table"),
+        ('file = "line.toml"', 'file = "line.toml"\nbaseline = { "stack.cc" = "bbr" }', "`baseline` has no effect"),
+        ("since_s = 2", "since_s = true", "`since_s` is a number"),
+        ("since_s = 2", "level = 2", "`level` has no effect on utilisation"),
+        ("utilisation", "timeouts", "`since_s` has no effect on timeouts"),
+        ("utilisation", "reach_s", "reach_s needs `level`"),
+        ("utilisation", "entered", "entered needs `states`"),
+        ("utilisation", 'goodput_bps"\nof = ["tset"]\n#', "no flow's name begins with 'tset'"),
     ],
 )
 def test_an_error_in_a_suite_names_its_place(own: Path, old: str, new: str, says: str):
@@ -268,3 +282,43 @@ def test_an_unknown_suite_or_case_is_rejected(own: Path):
     assert invoke(["suite"]) == 2
     assert invoke(["suite", "rfc9743", "--line", "25:1"]) == 2
     assert invoke(["suite", "--list"]) == 0
+
+
+def test_measures_read_exactly_the_keys_that_they_declare():
+    """A suite that sets another key is rejected, so that no key is ignored."""
+    flow = '[[flow]]\ndirection = "down"\nname = "{}"\n'
+    transfers = flow.format("other") + 'app = { kind = "transfer", size = "100 kB", repeat = "forever" }\n'
+    call = flow.format("call") + 'app = { kind = "udp", rate = "12 Mbit/s" }\nstart = "5 s"\n'
+    rest = transfers + call + "[record]\ntcp_events = true\n"
+    loss = 'loss = { random = 0.01, outages = [["3.2 s", "3.9 s"]] }'
+    bad = f'down = {{ {loss}, jitter = {{ spread = "9 ms", reorder = true }},'
+    lossy = line_of("6 s", "10 Mbit/s", "10 Mbit/s").replace("down = {", bad)
+    lossy += flow.format("test") + 'cc = "bbr"\ncount = 2\nstart_spacing = "500 ms"\n'
+    marking = line_of("6 s", "10 Mbit/s", "10 Mbit/s", "9 packets", "20 packets", rtt="250 ms")
+    marking = marking.replace('"9 packets"', '{ kind = "step", mark_threshold = "9 packets" }')
+    marking += flow.format("test") + 'cc = "dctcp"\n'
+    runs = [lop.Scenario.from_text(text + rest).run() for text in (lossy, marking)]
+    bases: list[dict[str, Any]] = [{}, {"since_s": 1.5, "until_s": 4.0}, {"until_s": 4.0}, {"states": ("probe",)}]
+    other: dict[str, list[Any]] = {
+        "of": [("other",), ("call",)],
+        "since_s": [0.3, 1.5, 3.0, 5.5],
+        "until_s": [0.02, 0.5, 2.0, 4.0],
+        "level": [1e9, 5.0, 20.0],
+        "states": [("probe",), ("nothing",)],
+    }
+
+    def number(run: lop.Run, name: str, **keys: Any) -> float | None:
+        check = Check(measure=name, **{"level": 5e6, "states": ("startup", "drain"), **keys})
+        return MEASURES[name].of(View(run, check, "link", "down"))
+
+    def reads(name: str, key: str) -> bool:
+        return any(
+            number(run, name, **base, **{key: value}) != number(run, name, **base)
+            for run, base, value in itertools.product(runs, bases, other[key])
+            if key not in base
+        )
+
+    for name, measure in MEASURES.items():
+        # AIM's measures need certain flows.
+        if not name.startswith("aim"):
+            assert {key for key in other if reads(name, key)} == set(measure.reads), name

@@ -20,7 +20,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
@@ -161,19 +161,16 @@ def _case(table: dict[str, Any], path: Path) -> Case:
     where = f"{path}, case {table.get('key', '')!r}"
     checks = tuple(_check(each, where) for each in _tables(table, "check", where))
     found = _made(Case, {**table, "check": checks}, where)
-    if any(check.compared for check in found.check) and not found.baseline:
+    compared = any(check.compared for check in found.check)
+    if compared and not found.baseline:
         raise UsageError(f"{where}: a check is `compared`, and the case has no `baseline`")
+    if found.baseline and not compared:
+        raise UsageError(f"{where}: `baseline` has no effect: no check is `compared`")
     return found
 
 
 def _check(table: dict[str, Any], where: str) -> Check:
     found = _made(Check, table, f"{where}, [[case.check]]")
-    for key in ("since_s", "until_s", "level", "at_least", "at_most"):
-        if not isinstance(table.get(key, 0), int | float):
-            raise UsageError(f"{where}, {found.measure}: `{key}` is a number, not {table[key]!r}")
-    for key in ("of", "states"):
-        if not isinstance(table.get(key, []), list):
-            raise UsageError(f"{where}, {found.measure}: `{key}` is a list of names, not {table[key]!r}")
     judged = found.at_least is not None or found.at_most is not None
     if judged != bool(found.origin):
         raise UsageError(
@@ -192,5 +189,28 @@ def _made(kind: type[T], table: Mapping[str, Any], where: str) -> T:
     needed = [each.name for each in known if each.default is MISSING and each.default_factory is MISSING]
     if missing := [name for name in needed if name not in table]:
         raise UsageError(f"{where}: `{missing[0]}` is missing")
+    types = get_type_hints(kind)
+    for key, value in table.items():
+        if (wanted := _unlike(types[key], value)) is not None:
+            raise UsageError(f"{where}: `{key}` is {wanted}, not {value!r}")
     listed = {key: tuple(cast("list[Any]", value)) for key, value in table.items() if isinstance(value, list)}
     return kind(**{**table, **listed})
+
+
+def _unlike(wanted: Any, value: object) -> str | None:
+    """Describes the wanted type if the value of a key has another type; `None` if the type is right."""
+    if get_origin(wanted) is Literal:
+        words = get_args(wanted)
+        return None if value in words else " or ".join(f'"{word}"' for word in words if word)
+    classes, described = {
+        bool: (bool, "true or false"),
+        str: (str, "text"),
+        str | None: (str, "text"),
+        float: (int | float, "a number"),
+        float | None: (int | float, "a number"),
+        Settings: (Mapping, "a table"),
+        tuple[str, ...]: (list, "a list of names"),
+    }.get(wanted, (object, ""))
+    return (
+        None if isinstance(value, classes) and (classes in (bool, object) or not isinstance(value, bool)) else described
+    )

@@ -330,46 +330,58 @@ class Measure:
     unit: Unit
     text: str
     of: _Function
+    reads: tuple[str, ...]
+    """The keys of a check that change the number, except `measure`."""
 
     def said(self, value: float | None) -> str:
         return Column("", self.unit, "").text(value)
 
 
+_SPAN = ("since_s", "until_s")
+_FLOWS = ("of", *_SPAN)
+_WHOLE = ("of",)
+_STATES = (*_FLOWS, "states")
 MEASURES: Mapping[str, Measure] = {
-    "goodput_bps": Measure("bps", "payload delivered by the flows", _goodput),
-    "goodput_least_bps": Measure("bps", "smallest goodput over 200 ms", _goodputs_by_window(np.min)),
-    "goodput_most_bps": Measure("bps", "largest goodput over 200 ms", _goodputs_by_window(np.max)),
-    "share": Measure("share", "share of the goodput of all flows that cross the bottleneck", _share),
-    "jain": Measure("index", "Jain's index of the flows' goodputs", _jain),
-    "least_share": Measure("ratio", "goodput of the slowest flow, divided by an equal share", _least_share),
-    "utilisation": Measure("share", "used share of the bottleneck's rate", _utilisation),
-    "queue_mean_ms": Measure("ms", "mean wait in the bottleneck's queue", _queue_mean),
-    "queue_p95_ms": Measure("ms", "95th percentile of the waits, by sampling interval", _queue_p95),
-    "queue_max_ms": Measure("ms", "longest wait in the bottleneck's queue", _queue_max),
-    "drop_ratio": Measure("share", "dropped share of the packets at the bottleneck", _of_arrived("dropped_packets")),
-    "mark_ratio": Measure("share", "marked share of the packets at the bottleneck", _of_arrived("marked_packets")),
-    "alpha_least": Measure("index", "smallest estimate of the marked share (RFC 8257)", _dctcp_alpha(np.min)),
-    "alpha_most": Measure("index", "largest estimate of the marked share (RFC 8257)", _dctcp_alpha(np.max)),
-    "rtt_mean_ms": Measure("ms", "mean round trip of the flows", _rtt_mean),
-    "completion_s": Measure("s", "mean completion time of the slowest flow's transfers", _completion),
-    "transfers": Measure("count", "transfers completed", _counted("transfers")),
-    "timeouts": Measure("count", "retransmission timeouts", _counted("timeouts")),
-    "undos": Measure("count", "window reductions that were undone", _counted("undos")),
-    "fast_retransmits": Measure("count", "number of fast recoveries", _counted("fast_retransmits")),
-    "retransmitted": Measure("share", "retransmitted share of the sent segments", _retransmitted),
-    "lost_datagrams": Measure("share", "lost share of the sent datagrams", _lost_datagrams),
-    "sent_bps": Measure("bps", "sending rate of the flows, with retransmissions", _sent_rate),
-    "cwnd_max_segments": Measure("number", "largest window", _extreme("cwnd_bytes", np.max, SEGMENT)),
-    "cwnd_min_segments": Measure("number", "smallest window", _extreme("cwnd_bytes", np.min, SEGMENT)),
-    "in_flight_max_bdp": Measure("ratio", "largest amount of data in flight, in BDPs", _in_flight_bdp(np.max)),
-    "in_flight_min_bdp": Measure("ratio", "smallest amount of data in flight, in BDPs", _in_flight_bdp(np.min)),
-    "reach_s": Measure("s", "time until the goodput reaches the level", _reach),
-    "settle_s": Measure("s", "time until the longest wait stays below the level", _settle),
-    "states_in_order": Measure("share", "share of the named states that were entered in this order", _states_in_order),
-    "entered": Measure("count", "number of times that the control entered one of the states", _entered),
-    "longest_state_s": Measure("s", "longest uninterrupted time in one of the states", _longest_state),
-    "aim_streaming": Measure("count", "points of Cloudflare's AIM for streaming", _aim("streaming")),
-    "aim_gaming": Measure("count", "points of Cloudflare's AIM for gaming", _aim("gaming")),
-    "aim_rtc": Measure("count", "points of Cloudflare's AIM for calls", _aim("rtc")),
-    "first_state_s": Measure("s", "time until one of the states is entered", _first_state),
+    "goodput_bps": Measure("bps", "payload delivered by the flows", _goodput, _FLOWS),
+    "goodput_least_bps": Measure("bps", "smallest goodput over 200 ms", _goodputs_by_window(np.min), _FLOWS),
+    "goodput_most_bps": Measure("bps", "largest goodput over 200 ms", _goodputs_by_window(np.max), _FLOWS),
+    "share": Measure("share", "share of the goodput of all flows that cross the bottleneck", _share, _FLOWS),
+    "jain": Measure("index", "Jain's index of the flows' goodputs", _jain, _FLOWS),
+    "least_share": Measure("ratio", "goodput of the slowest flow, divided by an equal share", _least_share, _FLOWS),
+    "utilisation": Measure("share", "used share of the bottleneck's rate", _utilisation, _SPAN),
+    "queue_mean_ms": Measure("ms", "mean wait in the bottleneck's queue", _queue_mean, _SPAN),
+    "queue_p95_ms": Measure("ms", "95th percentile of the waits, by sampling interval", _queue_p95, _SPAN),
+    "queue_max_ms": Measure("ms", "longest wait in the bottleneck's queue", _queue_max, _SPAN),
+    "drop_ratio": Measure(
+        "share", "dropped share of the packets at the bottleneck", _of_arrived("dropped_packets"), _SPAN
+    ),
+    "mark_ratio": Measure(
+        "share", "marked share of the packets at the bottleneck", _of_arrived("marked_packets"), _SPAN
+    ),
+    "alpha_least": Measure("index", "smallest estimate of the marked share (RFC 8257)", _dctcp_alpha(np.min), _FLOWS),
+    "alpha_most": Measure("index", "largest estimate of the marked share (RFC 8257)", _dctcp_alpha(np.max), _FLOWS),
+    "rtt_mean_ms": Measure("ms", "mean round trip of the flows", _rtt_mean, _FLOWS),
+    "completion_s": Measure("s", "mean completion time of the slowest flow's transfers", _completion, _WHOLE),
+    "transfers": Measure("count", "transfers completed", _counted("transfers"), _WHOLE),
+    "timeouts": Measure("count", "retransmission timeouts", _counted("timeouts"), _WHOLE),
+    "undos": Measure("count", "window reductions that were undone", _counted("undos"), _WHOLE),
+    "fast_retransmits": Measure("count", "number of fast recoveries", _counted("fast_retransmits"), _WHOLE),
+    "retransmitted": Measure("share", "retransmitted share of the sent segments", _retransmitted, _WHOLE),
+    "lost_datagrams": Measure("share", "lost share of the sent datagrams", _lost_datagrams, _WHOLE),
+    "sent_bps": Measure("bps", "sending rate of the flows, with retransmissions", _sent_rate, _FLOWS),
+    "cwnd_max_segments": Measure("number", "largest window", _extreme("cwnd_bytes", np.max, SEGMENT), _FLOWS),
+    "cwnd_min_segments": Measure("number", "smallest window", _extreme("cwnd_bytes", np.min, SEGMENT), _FLOWS),
+    "in_flight_max_bdp": Measure("ratio", "largest amount of data in flight, in BDPs", _in_flight_bdp(np.max), _FLOWS),
+    "in_flight_min_bdp": Measure("ratio", "smallest amount of data in flight, in BDPs", _in_flight_bdp(np.min), _FLOWS),
+    "reach_s": Measure("s", "time until the goodput reaches the level", _reach, (*_FLOWS, "level")),
+    "settle_s": Measure("s", "time until the longest wait stays below the level", _settle, (*_SPAN, "level")),
+    "states_in_order": Measure(
+        "share", "share of the named states that were entered in this order", _states_in_order, _STATES
+    ),
+    "entered": Measure("count", "number of times that the control entered one of the states", _entered, _STATES),
+    "longest_state_s": Measure("s", "longest uninterrupted time in one of the states", _longest_state, _STATES),
+    "aim_streaming": Measure("count", "points of Cloudflare's AIM for streaming", _aim("streaming"), _SPAN),
+    "aim_gaming": Measure("count", "points of Cloudflare's AIM for gaming", _aim("gaming"), _SPAN),
+    "aim_rtc": Measure("count", "points of Cloudflare's AIM for calls", _aim("rtc"), _SPAN),
+    "first_state_s": Measure("s", "time until one of the states is entered", _first_state, _STATES),
 }

@@ -150,14 +150,24 @@ def suite(
 
 
 def _check_measures(spec: SuiteSpec) -> None:
-    """Raises UsageError if a measure is unknown."""
+    """Raises UsageError if a measure is unknown, or if a check lacks a key or has a key without effect."""
     for case in spec.case:
         for check in case.check:
-            if check.measure not in MEASURES:
-                raise UsageError(
-                    f"{spec.folder / DESCRIPTION}, case {case.key!r}: no measure is called {check.measure!r}; "
-                    f"{choices(check.measure, MEASURES)}"
-                )
+            where = f"{spec.folder / DESCRIPTION}, case {case.key!r}"
+            if (measure := MEASURES.get(check.measure)) is None:
+                raise UsageError(f"{where}: no measure is called {check.measure!r}; {choices(check.measure, MEASURES)}")
+            given = {
+                "of": check.of != (),
+                "since_s": check.since_s != 0,
+                "until_s": check.until_s is not None,
+                "level": check.level is not None,
+                "states": check.states != (),
+            }
+            for key, is_given in given.items():
+                if is_given and key not in measure.reads:
+                    raise UsageError(f"{where}: `{key}` has no effect on {check.measure}: {measure.text}")
+                if not is_given and key in ("level", "states") and key in measure.reads:
+                    raise UsageError(f"{where}: {check.measure} needs `{key}`: {measure.text}")
 
 
 def _one(queue: str) -> Discipline:
@@ -183,6 +193,11 @@ def _plan(
     events = {"record.tcp_events": True} if any(check.states for check in case.check) else {}
     prefix = UNDER_TEST if spec.subject == "control" else ""
     tested = _tested(plain, prefix, cc, transport).with_(**events)
+    for wanted in {name for check in case.check for name in check.of} | {prefix}:
+        if not any(name.startswith(wanted) for name in plain.flow_names):
+            raise UsageError(
+                f"{spec.folder / DESCRIPTION}, case {case.key!r}: no flow's name begins with {wanted!r} in {case.file}"
+            )
     compared = _tested(plain, prefix, cc, transport).with_(**case.baseline) if case.baseline else None
     places: list[tuple[str, Direction]] = [
         (name, each) for name in (link, *case.beside) for each in WAYS[case.direction]
@@ -194,7 +209,7 @@ def _plan(
             scenario = discipline.placed(written, places, ecn=False)
         return scenario if line is None else reverse.on_line(scenario, link, way, line)
 
-    wanted: list[reverse.Line | None] = [None] if forward else list(ways_back) if case.reverse else []
+    lines: list[reverse.Line | None] = [None] if forward else list(ways_back) if case.reverse else []
     return [
         _Planned(
             case,
@@ -204,7 +219,7 @@ def _plan(
             prepared(tested, line),
             None if compared is None else prepared(compared, line),
         )
-        for line in wanted
+        for line in lines
     ]
 
 
