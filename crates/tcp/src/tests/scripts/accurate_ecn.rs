@@ -38,8 +38,7 @@ fn opened_with_option(peer: Peer) -> Script {
 /// Returns a script of a passive open up to the SYN-ACK, which carries the accurate-ECN option.
 fn listening(profile: Profile) -> Script {
     let mut t = Script::listen(profile, PEER);
-    t.inject(0, &format!("{} AWE", t.peer_syn("S")));
-    t.expect(0, "S. 0:0 ack 1 ace 2 octets1 1,0,1");
+    t.answers(0, &format!("{} AWE", t.peer_syn("S")), "S. 0:0 ack 1 ace 2 octets1 1,0,1");
     t
 }
 
@@ -103,8 +102,7 @@ fn a_repeated_syn_is_reported_and_can_end_ecn_capable_segments() {
     // Section 3.1.5: the second SYN-ACK reports the ECN field of the second SYN, and carries no option.
     for (again, data) in [("AWE ect1", "ect0"), ("ect1", "")] {
         let mut t = listening(accurate());
-        t.inject(50, &format!("{} {again}", t.peer_syn("S")));
-        t.expect(50, "S. 0:0 ack 1 ace 3");
+        t.answers(50, &format!("{} {again}", t.peer_syn("S")), "S. 0:0 ack 1 ace 3");
         t.inject(100, "ack 1 ace 2");
         t.write(100, 1000);
         // After a SYN without a request the peer may be unable to use ECN.
@@ -112,8 +110,7 @@ fn a_repeated_syn_is_reported_and_can_end_ecn_capable_segments() {
     }
     // A client that receives a second SYN-ACK reports the ECN field of that SYN-ACK.
     let mut t = opened(2, 5);
-    t.inject(200, &format!("{} ect0", t.peer_syn("S. ack 1")));
-    t.expect(200, "ack 1 ace 4 ect0");
+    t.answers(200, &format!("{} ect0", t.peer_syn("S. ack 1")), "ack 1 ace 4 ect0");
 }
 
 #[test]
@@ -140,30 +137,25 @@ fn older_peers_get_classic_ecn() {
     // client with classic ECN.
     let mut t = Script::connect(accurate(), PEER);
     t.expect(0, "SAWE 0:0");
-    t.inject(100, &format!("{} E", t.peer_syn("S. ack 1")));
-    t.expect(100, "ack 1");
+    t.answers(100, &format!("{} E", t.peer_syn("S. ack 1")), "ack 1");
     t.write(100, 60_000);
     for n in 0..10 {
         t.expect(100, &format!("{}:{} . ect0", n * 1000 + 1, n * 1000 + 1001));
     }
-    t.inject(200, "ack 1001 E");
-    t.expect(200, "10001:11001 .W ect0");
+    t.answers(200, "ack 1001 E", "10001:11001 .W ect0");
 
     let mut t = Script::listen(accurate(), PEER);
-    t.inject(0, &format!("{} WE", t.peer_syn("S")));
-    t.expect(0, "S.E 0:0 ack 1");
+    t.answers(0, &format!("{} WE", t.peer_syn("S")), "S.E 0:0 ack 1");
 
     // A server that supports only classic ECN receives a request for accurate ECN.
     let mut t = Script::listen(linux(), PEER);
-    t.inject(0, &format!("{} AWE", t.peer_syn("S")));
-    t.expect(0, "S.E 0:0 ack 1");
+    t.answers(0, &format!("{} AWE", t.peer_syn("S")), "S.E 0:0 ack 1");
 
     // A server without ECN, and a server that copies the ECN bits of the SYN.
     for answer in ["", "AWE"] {
         let mut t = Script::connect(accurate(), PEER);
         t.expect(0, "SAWE 0:0");
-        t.inject(100, &format!("{} {answer}", t.peer_syn("S. ack 1")));
-        t.expect(100, "ack 1");
+        t.answers(100, &format!("{} {answer}", t.peer_syn("S. ack 1")), "ack 1");
         t.write(100, 1000);
         t.expect(100, "1:1001 .");
     }
@@ -175,8 +167,7 @@ fn unknown_ecn_bits_are_taken_as_accurate_ecn() {
     // ECN. In a SYN-ACK, 0b101 accepts accurate ECN.
     for asked in [1, 2, 4, 5, 6] {
         let mut t = Script::listen(accurate(), PEER);
-        t.inject(0, &format!("{} ace {asked}", t.peer_syn("S")));
-        t.expect(0, "S. 0:0 ack 1 ace 2 octets1 1,0,1");
+        t.answers(0, &format!("{} ace {asked}", t.peer_syn("S")), "S. 0:0 ack 1 ace 2 octets1 1,0,1");
     }
     let mut t = opened(5, 5);
     t.write(100, 1000);
@@ -205,8 +196,7 @@ fn a_changed_ecn_field_or_a_zero_count_ends_ecn_capable_packets() {
         let mut t = opened(answer, 5);
         t.write(100, 1000);
         t.expect(100, "1:1001 . ace 5");
-        t.inject(101, "1:1001 ce");
-        t.expect(101, "ack 1001 ace 6");
+        t.answers(101, "1:1001 ce", "ack 1001 ace 6");
     }
     // Section 3.2.2.4: a packet count of zero shows that a middlebox has cleared the field.
     let mut t = opened(2, 0);
@@ -222,8 +212,7 @@ fn a_changed_ecn_field_or_a_zero_count_ends_ecn_capable_packets() {
     }
     // Only a pure ACK reports the SYN-ACK. In a segment with data, the field is a packet count.
     let mut t = listening(accurate());
-    t.inject(100, "1:101 ack 1 ace 6");
-    t.expect(100, "ack 101 ace 5 ect0");
+    t.answers(100, "1:101 ack 1 ace 6", "ack 101 ace 5 ect0");
 }
 
 #[test]
@@ -252,8 +241,7 @@ fn a_marked_syn_ack_is_counted_at_both_ends() {
 fn all_segments_after_the_handshake_are_ecn_capable() {
     // tcp_ecn_send: with accurate ECN, pure ACKs, retransmissions and FINs are also ECT(0).
     let mut t = opened(2, 5);
-    t.inject(101, "1:1001 ect0");
-    t.expect(101, "ack 1001 ace 5 ect0");
+    t.answers(101, "1:1001 ect0", "ack 1001 ace 5 ect0");
     t.write(102, 1000);
     t.expect(102, "1:1001 . ace 5 ect0");
     t.drain_until(1000);
@@ -262,16 +250,14 @@ fn all_segments_after_the_handshake_are_ecn_capable() {
     t.expect(1001, "1001:1001 F. ace 5 ect0");
 
     let mut t = ten_out();
-    t.inject(200, "ack 1 ace 5 sack 1001:4001");
-    t.expect(200, "1:1001 . ace 5 ect0");
+    t.answers(200, "ack 1 ace 5 sack 1001:4001", "1:1001 . ace 5 ect0");
     t.drain();
 }
 
 #[test]
 fn segments_without_data_are_not_ecn_capable_with_classic_ecn() {
     let mut t = Script::established(Profile { ecn: EcnRule::On, ..linux() }, Peer { ecn: true, ..PEER });
-    t.inject(101, "1:1001 ect0");
-    t.expect(101, "ack 1001");
+    t.answers(101, "1:1001 ect0", "ack 1001");
 }
 
 #[test]
@@ -280,8 +266,7 @@ fn a_time_wait_socket_sends_no_counts() {
     t.leave(101);
     t.expect(101, "1:1 F. ace 5 ect0");
     t.inject(102, "ack 2 ace 5");
-    t.inject(103, "1:1 F ace 5");
-    t.expect(103, "ack 2 ect0");
+    t.answers(103, "1:1 F ace 5", "ack 2 ect0");
 }
 
 // The receiver.
@@ -289,16 +274,12 @@ fn a_time_wait_socket_sends_no_counts() {
 #[test]
 fn the_receiver_counts_marked_packets_and_octets_by_codepoint() {
     let mut t = opened_with_option(PEER);
-    t.inject(101, "1:1001 ect0");
-    t.expect(101, "ack 1001 ace 5 octets1 1,0,1001 ect0");
-    t.inject(102, "1001:2001 ce");
-    t.expect(102, "ack 2001 ace 6 octets1 1,1000,1001 ect0");
-    t.inject(103, "2001:2501 ce");
-    t.expect(103, "ack 2501 ace 7 octets1 1,1500,1001 ect0");
+    t.answers(101, "1:1001 ect0", "ack 1001 ace 5 octets1 1,0,1001 ect0");
+    t.answers(102, "1001:2001 ce", "ack 2001 ace 6 octets1 1,1000,1001 ect0");
+    t.answers(103, "2001:2501 ce", "ack 2501 ace 7 octets1 1,1500,1001 ect0");
     // In RFC 9768 the receiver does not repeat an echo, so CWR has no meaning. The first ACKs of Linux are quick ACKs:
     // each segment is acknowledged separately.
-    t.inject(104, "2501:3501 ect1");
-    t.expect(104, "ack 3501 ace 7 octets1 1001,1500,1001 ect0");
+    t.answers(104, "2501:3501 ect1", "ack 3501 ace 7 octets1 1001,1500,1001 ect0");
     // Data that this end sends also carries the packet count.
     t.write(105, 500);
     t.expect(105, "1:501 . ace 7 octets1 1001,1500,1001 ect0");
@@ -307,11 +288,9 @@ fn the_receiver_counts_marked_packets_and_octets_by_codepoint() {
 #[test]
 fn the_option_is_sent_once_the_peer_has_sent_it_and_shortens_the_data() {
     let mut t = opened(2, 5);
-    t.inject(101, "1:1001 ect0");
-    t.expect(101, "ack 1001 ace 5 ect0");
+    t.answers(101, "1:1001 ect0", "ack 1001 ace 5 ect0");
     t.inject(102, "ack 1 ace 5 octets0 1,0,1");
-    t.inject(103, "1001:2001 ect0");
-    t.expect(103, "ack 2001 ace 5 octets1 1,0,2001 ect0");
+    t.answers(103, "1001:2001 ect0", "ack 2001 ace 5 octets1 1,0,2001 ect0");
     // The option takes 12 bytes of each segment.
     t.write(104, 2000);
     t.expect(104, "1:989 . ace 5 octets1 1,0,2001 ect0");
@@ -320,8 +299,7 @@ fn the_option_is_sent_once_the_peer_has_sent_it_and_shortens_the_data() {
     // tcp_ecn_option = 0: no option, whatever the peer sends.
     let silent = Profile { ecn_option: false, ..accurate() };
     let mut t = Script::listen(silent, PEER);
-    t.inject(0, &format!("{} AWE", t.peer_syn("S")));
-    t.expect(0, "S. 0:0 ack 1 ace 2");
+    t.answers(0, &format!("{} AWE", t.peer_syn("S")), "S. 0:0 ack 1 ace 2");
     t.inject(100, "ack 1 ace 2 octets0 1,0,1");
     t.write(100, 1000);
     t.expect(100, "1:1001 . ace 5 ect0");
@@ -341,15 +319,11 @@ fn the_initial_window_is_ten_segments_with_the_option() {
 fn changed_counters_displace_the_third_sack_block() {
     // With timestamps, three SACK blocks fill the header. The change of a counter displaces the oldest block.
     let mut t = opened_with_option(TIMESTAMPS);
-    t.inject(110, "1001:2001 ect1");
-    t.expect(110, "ack 1 ace 5 sack 1001:2001 octets1 1001,0,1 ect0");
-    t.inject(120, "3001:4001 ect1");
-    t.expect(120, "ack 1 ace 5 sack 3001:4001,1001:2001 octets1 2001,0 ect0");
-    t.inject(130, "5001:6001 ce");
-    t.expect(130, "ack 1 ace 6 sack 5001:6001,3001:4001 octets1 2001,1000 ect0");
+    t.answers(110, "1001:2001 ect1", "ack 1 ace 5 sack 1001:2001 octets1 1001,0,1 ect0");
+    t.answers(120, "3001:4001 ect1", "ack 1 ace 5 sack 3001:4001,1001:2001 octets1 2001,0 ect0");
+    t.answers(130, "5001:6001 ce", "ack 1 ace 6 sack 5001:6001,3001:4001 octets1 2001,1000 ect0");
     // No counter has changed since the last option, so the ACK carries three SACK blocks.
-    t.inject(140, "7001:8001");
-    t.expect(140, "ack 1 ace 6 sack 7001:8001,5001:6001,3001:4001 ect0");
+    t.answers(140, "7001:8001", "ack 1 ace 6 sack 7001:8001,5001:6001,3001:4001 ect0");
 }
 
 #[test]
@@ -357,36 +331,29 @@ fn the_option_ends_if_acks_with_the_option_are_lost() {
     // Section 3.2.3.2.2, tcp_rcv_spurious_retrans: the same data arrives a third time, so the path probably drops ACKs
     // with the option.
     let mut t = opened_with_option(PEER);
-    t.inject(110, "1:1001 ect0");
-    t.expect(110, "ack 1001 ace 5 octets1 1,0,1001 ect0");
-    t.inject(120, "1:1001 ect0");
-    t.expect(120, "ack 1001 ace 5 sack 1:1001 octets1 1,0,2001 ect0");
-    t.inject(130, "1:1001 ect0");
-    t.expect(130, "ack 1001 ace 5 sack 1:1001 ect0");
-    t.inject(140, "1001:2001 ect0");
-    t.expect(140, "ack 2001 ace 5 ect0");
+    t.answers(110, "1:1001 ect0", "ack 1001 ace 5 octets1 1,0,1001 ect0");
+    t.answers(120, "1:1001 ect0", "ack 1001 ace 5 sack 1:1001 octets1 1,0,2001 ect0");
+    t.answers(130, "1:1001 ect0", "ack 1001 ace 5 sack 1:1001 ect0");
+    t.answers(140, "1001:2001 ect0", "ack 2001 ace 5 ect0");
 }
 
 #[test]
 fn a_changed_codepoint_is_acknowledged_at_once_but_not_on_acks() {
     let mut t = opened(2, 5);
     for n in 0..30 {
-        t.inject(110 + n, &format!("{}:{} ect0", n * 1000 + 1, n * 1000 + 1001));
-        t.drain();
+        t.deliver(110 + n, &format!("{}:{} ect0", n * 1000 + 1, n * 1000 + 1001));
     }
     t.reads = false;
     t.inject(145, "30001:30501 ect0");
     t.expect_nothing_until(146);
-    t.inject(146, "30501:31001 ce");
-    t.expect(146, "ack 31001 ace 6 ect0");
+    t.answers(146, "30501:31001 ce", "ack 31001 ace 6 ect0");
     // Marked segments without data are counted. These segments are not acknowledged, but the next data is acknowledged
     // at once.
     for n in 1..8 {
         t.inject(146 + n, "ack 1 ace 5 ce");
     }
     t.expect_nothing_until(300);
-    t.inject(300, "31001:31501 ce");
-    t.expect(300, "ack 31501 ace 6 ect0");
+    t.answers(300, "31001:31501 ce", "ack 31501 ace 6 ect0");
 }
 
 // The sender.
@@ -399,10 +366,8 @@ fn a_higher_count_halves_the_window_once_per_round_trip() {
     t.expect(200, "10001:10989 . ace 5 octets1 1,0,1 ect0");
     t.expect_ca_state(CaState::Cwr);
     t.expect_ssthresh(5);
-    t.inject(201, "ack 2001 ace 7 octets0 1,2000,1");
-    t.drain();
-    t.inject(202, "ack 3001 ace 7 octets0 1001,2000,1");
-    t.drain();
+    t.deliver(201, "ack 2001 ace 7 octets0 1,2000,1");
+    t.deliver(202, "ack 3001 ace 7 octets0 1001,2000,1");
     t.expect_ssthresh(5);
     assert_eq!(t.info().counters.ecn_reductions, 1);
     assert_eq!(delivered_ce(&t), 2);
@@ -411,13 +376,11 @@ fn a_higher_count_halves_the_window_once_per_round_trip() {
 #[test]
 fn the_count_of_an_old_ack_is_ignored() {
     let mut t = ten_out();
-    t.inject(200, "ack 2001 ace 6");
-    t.expect(200, "10001:11001 . ace 5 ect0");
+    t.answers(200, "ack 2001 ace 6", "10001:11001 . ace 5 ect0");
     // An ACK arrives after an ACK that was sent later. The older packet count of five must not be interpreted as a
     // count that has wrapped.
     t.inject(201, "ack 1001 ace 5");
-    t.inject(202, "ack 3001 ace 6");
-    t.expect(202, "11001:12001 . ace 5 ect0");
+    t.answers(202, "ack 3001 ace 6", "11001:12001 . ace 5 ect0");
     assert_eq!((t.info().counters.ecn_reductions, delivered_ce(&t)), (1, 1));
 }
 
@@ -443,25 +406,20 @@ fn a_large_ack_may_hide_a_wrap_of_the_count() {
     // One ACK covers nine segments. The 3-bit count has not changed, so either no segment or eight segments were
     // marked.
     let mut t = ten_out();
-    t.inject(200, "ack 1001 ace 5");
-    t.drain();
-    t.inject(201, "ack 10001 ace 5");
-    t.drain();
+    t.deliver(200, "ack 1001 ace 5");
+    t.deliver(201, "ack 10001 ace 5");
     assert_eq!(delivered_ce(&t), 8, "the worst case");
     // The first ACK covers ten segments, so ACKs are thinned, and the count is assumed not to have wrapped.
     let mut t = ten_out();
-    t.inject(200, "ack 10001 ace 6");
-    t.drain();
+    t.deliver(200, "ack 10001 ace 6");
     assert_eq!(delivered_ce(&t), 1);
     // The option reports that no byte was marked.
     for peer in [PEER, NO_SACK] {
         let mut t = opened_with_option(peer);
         t.write(101, 9880);
         t.drain();
-        t.inject(200, "ack 989 ace 5 octets0 989,0,1");
-        t.drain();
-        t.inject(201, "ack 9881 ace 5 octets0 9881,0,1");
-        t.drain();
+        t.deliver(200, "ack 989 ace 5 octets0 989,0,1");
+        t.deliver(201, "ack 9881 ace 5 octets0 9881,0,1");
         assert_eq!(delivered_ce(&t), 0);
     }
 }

@@ -13,10 +13,13 @@ fn after_quick_acks() -> Script {
 }
 
 fn after_quick_acks_to(peer: Peer) -> Script {
-    let mut t = Script::established(receive_buffer(linux(), 64_000), peer);
+    using_quick_acks(Script::established(receive_buffer(linux(), 64_000), peer))
+}
+
+/// Returns the connection after 16 segments, each acknowledged at once.
+fn using_quick_acks(mut t: Script) -> Script {
     for n in 0..16 {
-        t.inject(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
-        t.expect(100 + n, &format!("ack {}", n * 1000 + 1001));
+        t.answers(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001), &format!("ack {}", n * 1000 + 1001));
     }
     t
 }
@@ -25,11 +28,9 @@ fn after_quick_acks_to(peer: Peer) -> Script {
 fn linux_sends_sixteen_quick_acks_and_then_one_ack_per_two_segments() {
     let mut t = after_quick_acks();
     t.inject(116, "16001:17001");
-    t.inject(117, "17001:18001");
-    t.expect(117, "ack 18001");
+    t.answers(117, "17001:18001", "ack 18001");
     t.inject(118, "18001:19001");
-    t.inject(119, "19001:20001");
-    t.expect(119, "ack 20001");
+    t.answers(119, "19001:20001", "ack 20001");
 }
 
 #[test]
@@ -48,11 +49,9 @@ fn linux_delays_an_ack_by_40_ms_and_longer_after_each_timeout() {
 fn linux_delays_an_ack_by_at_most_200_ms() {
     let mut t = Script::connect(receive_buffer(linux(), 64_000), PEER);
     t.expect(0, "S 0:0");
-    t.inject(400, &t.peer_syn("S. ack 1"));
-    t.expect(400, "ack 1");
+    t.answers(400, &t.peer_syn("S. ack 1"), "ack 1");
     for n in 0..16 {
-        t.inject(400, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
-        t.expect(400, &format!("ack {}", n * 1000 + 1001));
+        t.answers(400, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001), &format!("ack {}", n * 1000 + 1001));
     }
     for (n, (at, wait)) in [(401, 40), (700, 80), (1000, 160), (1400, 200), (1800, 200)].into_iter().enumerate() {
         let start = 16_001 + n * 1000;
@@ -88,10 +87,8 @@ fn linux_acknowledges_the_end_of_a_message_at_once() {
     t.inject(200, "16001:17001");
     t.expect(240, "ack 17001");
     // A short segment and a full segment with PSH are acknowledged once the application has read them.
-    t.inject(300, "17001:17101");
-    t.expect(300, "ack 17101");
-    t.inject(400, "P 17101:18101");
-    t.expect(400, "ack 18101");
+    t.answers(300, "17001:17101", "ack 17101");
+    t.answers(400, "P 17101:18101", "ack 18101");
     t.reads = false;
     t.inject(500, "P 18101:19101");
     t.read(510, 1000);
@@ -102,8 +99,7 @@ fn linux_acknowledges_the_end_of_a_message_at_once() {
 fn linux_2_6_ignores_push_on_a_full_segment() {
     let mut t = Script::established(receive_buffer(Profile::linux_2_6(), 64_000), PEER);
     for n in 0..16 {
-        t.inject(100 + n, &format!("P {}:{}", n * 1000 + 1, n * 1000 + 1001));
-        t.expect(100 + n, &format!("ack {}", n * 1000 + 1001));
+        t.answers(100 + n, &format!("P {}:{}", n * 1000 + 1, n * 1000 + 1001), &format!("ack {}", n * 1000 + 1001));
     }
     t.inject(120, "P 16001:17001");
     t.expect(160, "ack 17001");
@@ -113,8 +109,7 @@ fn linux_2_6_ignores_push_on_a_full_segment() {
 fn linux_sends_quick_acks_again_after_a_pause() {
     // A sender that has paused for more than one RTO restarts with a small window.
     let mut t = after_quick_acks();
-    t.inject(1000, "16001:17001");
-    t.expect(1000, "ack 17001");
+    t.answers(1000, "16001:17001", "ack 17001");
 }
 
 #[test]
@@ -126,12 +121,9 @@ fn linux_takes_a_long_recovery_for_a_pause() {
         t.inject(200 + n * 100, &format!("{}:{}", n * 1000 + 17_001, n * 1000 + 18_001));
         t.drain_until(202 + n * 100);
     }
-    t.inject(600, "16001:17001");
-    t.expect(600, "ack 21001");
-    t.inject(610, "21001:22001");
-    t.expect(610, "ack 22001");
-    t.inject(620, "22001:23001");
-    t.expect(620, "ack 23001");
+    t.answers(600, "16001:17001", "ack 21001");
+    t.answers(610, "21001:22001", "ack 22001");
+    t.answers(620, "22001:23001", "ack 23001");
 }
 
 #[test]
@@ -143,10 +135,8 @@ fn freebsd_sends_two_acks_for_three_segments_and_delays_an_ack_by_100_ms() {
     for n in 0..3 {
         let (at, start) = (100 + n * 30, n * 3000);
         t.inject(at, &format!("{}:{}", start + 1, start + 1001));
-        t.inject(at + 10, &format!("{}:{}", start + 1001, start + 2001));
-        t.expect(at + 10, &format!("ack {} win 65000", start + 2001));
-        t.inject(at + 20, &format!("{}:{}", start + 2001, start + 3001));
-        t.expect(at + 20, &format!("ack {} win 66000", start + 3001));
+        t.answers(at + 10, &format!("{}:{}", start + 1001, start + 2001), &format!("ack {} win 65000", start + 2001));
+        t.answers(at + 20, &format!("{}:{}", start + 2001, start + 3001), &format!("ack {} win 66000", start + 3001));
     }
     t.inject(200, "9001:10001");
     t.expect(300, "ack 10001 win 66000");
@@ -161,8 +151,7 @@ fn a_window_beyond_the_header_field_causes_no_window_update() {
     for n in 0..3 {
         let (at, start) = (100 + n * 30, n * 2000);
         t.inject(at, &format!("{}:{}", start + 1, start + 1001));
-        t.inject(at + 10, &format!("{}:{}", start + 1001, start + 2001));
-        t.expect(at + 10, &format!("ack {} win 65000", start + 2001));
+        t.answers(at + 10, &format!("{}:{}", start + 1001, start + 2001), &format!("ack {} win 65000", start + 2001));
     }
     t.expect_nothing_until(300);
 }
@@ -172,25 +161,19 @@ fn with_closed_window_updates_freebsd_acknowledges_every_second_segment() {
     let mut t = Script::established(Profile { window_update: WindowUpdate::NearlyClosed, ..freebsd() }, PEER);
     for n in 0..3 {
         t.inject(100 + n, &format!("{}:{}", n * 2000 + 1, n * 2000 + 1001));
-        t.inject(100 + n, &format!("{}:{}", n * 2000 + 1001, n * 2000 + 2001));
-        t.expect(100 + n, &format!("ack {}", n * 2000 + 2001));
+        t.answers(100 + n, &format!("{}:{}", n * 2000 + 1001, n * 2000 + 2001), &format!("ack {}", n * 2000 + 2001));
     }
 }
 
 #[test]
 fn after_a_filled_gap_freebsd_sends_a_window_update_when_data_is_read() {
     let mut t = Script::established(freebsd(), PEER);
-    t.inject(100, "2001:3001");
-    t.expect(100, "ack 1 win 66000 sack 2001:3001");
-    t.inject(101, "4001:5001");
-    t.expect(101, "ack 1 win 66000 sack 4001:5001,2001:3001");
-    t.inject(103, "1:1001");
-    t.expect(103, "ack 1001 win 65000 sack 4001:5001,2001:3001");
-    t.inject(104, "1001:2001");
-    t.expect(104, "ack 3001 win 64000 sack 4001:5001");
+    t.answers(100, "2001:3001", "ack 1 win 66000 sack 2001:3001");
+    t.answers(101, "4001:5001", "ack 1 win 66000 sack 4001:5001,2001:3001");
+    t.answers(103, "1:1001", "ack 1001 win 65000 sack 4001:5001,2001:3001");
+    t.answers(104, "1001:2001", "ack 3001 win 64000 sack 4001:5001");
     t.expect(104, "ack 3001 win 66000 sack 4001:5001");
-    t.inject(105, "3001:4001");
-    t.expect(105, "ack 5001 win 64000");
+    t.answers(105, "3001:4001", "ack 5001 win 64000");
     t.expect(105, "ack 5001 win 66000");
 }
 
@@ -213,10 +196,8 @@ fn freebsd_limits_the_number_of_out_of_order_segments() {
         t.inject(100 + n, &format!("{}:{}", n * 1000 + 1001, n * 1000 + 2001));
         t.expect(100 + n, &format!("ack 1 sack 1001:{}", n * 1000 + 2001));
     }
-    t.inject(110, "4001:5001");
-    t.expect(110, "ack 1 sack 1001:4001");
-    t.inject(111, "1:1001");
-    t.expect(111, "ack 4001 win 62000");
+    t.answers(110, "4001:5001", "ack 1 sack 1001:4001");
+    t.answers(111, "1:1001", "ack 4001 win 62000");
     t.expect(111, "ack 4001 win 66000");
     t.inject(112, "4001:5001");
     t.expect(212, "ack 5001");
@@ -228,17 +209,14 @@ fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
     let mut t = Script::established(freebsd(), TIMESTAMPS);
     // The ACK that completed the handshake began the round trip, so these two segments are counted.
     t.inject(100, "1:1001 ts 100:100");
-    t.inject(101, "1001:2001 ts 101:100");
-    t.drain();
+    t.deliver(101, "1001:2001 ts 101:100");
     let mut start = 2001;
     if missing {
-        t.inject(150, &format!("{}:{} ts 150:100", start + 1000, start + 2000));
-        t.drain();
+        t.deliver(150, &format!("{}:{} ts 150:100", start + 1000, start + 2000));
     }
     for n in 0..segments {
         if !(missing && n == 1) {
-            t.inject(200, &format!("{start}:{} ts 200:100", start + 1000));
-            t.drain();
+            t.deliver(200, &format!("{start}:{} ts 200:100", start + 1000));
         }
         start += 1000;
     }
@@ -266,8 +244,7 @@ fn data_between_two_round_trips_counts_for_freebsds_receive_buffer() {
         let mut t = Script::established(freebsd(), TIMESTAMPS);
         let mut send = |at: u32, start: u32, echo: u32| {
             t.drain_until(at);
-            t.inject(at, &format!("{start}:{} ts {at}:{echo}", start + 1000));
-            t.drain();
+            t.deliver(at, &format!("{start}:{} ts {at}:{echo}", start + 1000));
         };
         // The ACK of the handshake began a round trip at 100 ms, which this segment ends. The ACK of the next segment
         // begins the next round trip.
@@ -303,18 +280,12 @@ fn out_of_order_segments_and_filled_gaps_are_acknowledged_at_once() {
     // the last report.
     for profile in [linux(), Profile { window_update: WindowUpdate::NearlyClosed, ..freebsd() }] {
         let mut t = Script::established(profile, PEER);
-        t.inject(100, "2001:3001");
-        t.expect(100, "ack 1 sack 2001:3001");
-        t.inject(101, "4001:5001");
-        t.expect(101, "ack 1 sack 4001:5001,2001:3001");
-        t.inject(102, "5001:6001");
-        t.expect(102, "ack 1 sack 4001:6001,2001:3001");
-        t.inject(103, "1:1001");
-        t.expect(103, "ack 1001 sack 4001:6001,2001:3001");
-        t.inject(104, "1001:2001");
-        t.expect(104, "ack 3001 sack 4001:6001");
-        t.inject(105, "3001:4001");
-        t.expect(105, "ack 6001");
+        t.answers(100, "2001:3001", "ack 1 sack 2001:3001");
+        t.answers(101, "4001:5001", "ack 1 sack 4001:5001,2001:3001");
+        t.answers(102, "5001:6001", "ack 1 sack 4001:6001,2001:3001");
+        t.answers(103, "1:1001", "ack 1001 sack 4001:6001,2001:3001");
+        t.answers(104, "1001:2001", "ack 3001 sack 4001:6001");
+        t.answers(105, "3001:4001", "ack 6001");
     }
 }
 
@@ -323,12 +294,9 @@ fn with_timestamps_three_sack_blocks_fit() {
     // RFC 2018 section 3.
     for (peer, blocks, held_back_until) in [(PEER, ",17001:18001", 117.1), (TIMESTAMPS, "", 116.15)] {
         let mut t = after_quick_acks_to(peer);
-        t.inject(116, "17001:18001");
-        t.expect(116, "ack 16001 sack 17001:18001");
-        t.inject(116, "19001:20001");
-        t.expect(116, "ack 16001 sack 19001:20001,17001:18001");
-        t.inject(116, "21001:22001");
-        t.expect(116, "ack 16001 sack 21001:22001,19001:20001,17001:18001");
+        t.answers(116, "17001:18001", "ack 16001 sack 17001:18001");
+        t.answers(116, "19001:20001", "ack 16001 sack 19001:20001,17001:18001");
+        t.answers(116, "21001:22001", "ack 16001 sack 21001:22001,19001:20001,17001:18001");
         // From the fourth consecutive duplicate ACK on, the ACK is delayed by 1 ms or 5 % of the RTT, because more
         // segments may follow.
         t.inject(116, "23001:24001");
@@ -353,26 +321,19 @@ fn duplicates_are_reported_once_by_dsack() {
     // RFC 2883 section 4.1.1: the first block reports a duplicate below the acknowledgement number. Section 4.1.3: the
     // first block reports a duplicate above the acknowledgement number, and the second block contains this duplicate.
     let mut t = Script::established(linux(), PEER);
-    t.inject(100, "1:1001");
-    t.expect(100, "ack 1001");
-    t.inject(101, "1:1001");
-    t.expect(101, "ack 1001 sack 1:1001");
-    t.inject(102, "2001:3001");
-    t.expect(102, "ack 1001 sack 2001:3001");
-    t.inject(103, "2001:3001");
-    t.expect(103, "ack 1001 sack 2001:3001,2001:3001");
-    t.inject(104, "3001:4001");
-    t.expect(104, "ack 1001 sack 2001:4001");
+    t.answers(100, "1:1001", "ack 1001");
+    t.answers(101, "1:1001", "ack 1001 sack 1:1001");
+    t.answers(102, "2001:3001", "ack 1001 sack 2001:3001");
+    t.answers(103, "2001:3001", "ack 1001 sack 2001:3001,2001:3001");
+    t.answers(104, "3001:4001", "ack 1001 sack 2001:4001");
 }
 
 #[test]
 fn freebsd_7_acknowledges_duplicates_at_once_without_dsack() {
     let mut t = Script::established(freebsd(), PEER);
     t.inject(100, "1:1001");
-    t.inject(100, "1001:2001");
-    t.expect(100, "ack 2001");
-    t.inject(101, "1:1001");
-    t.expect(101, "ack 2001");
+    t.answers(100, "1001:2001", "ack 2001");
+    t.answers(101, "1:1001", "ack 2001");
 }
 
 #[test]
@@ -380,28 +341,21 @@ fn a_sack_block_that_ends_with_the_fin_includes_the_fin() {
     // The FIN has a sequence number. If the block did not include this number, the sender could not detect that its
     // last segment has arrived.
     let mut t = Script::established(linux(), PEER);
-    t.inject(100, "F 1001:2001");
-    t.expect(100, "ack 1 sack 1001:2002");
-    t.inject(101, "1:1001");
-    t.expect(101, "ack 2002");
+    t.answers(100, "F 1001:2001", "ack 1 sack 1001:2002");
+    t.answers(101, "1:1001", "ack 2002");
 }
 
 /// As in a capture of 6.1, the block triggers a retransmission, which would otherwise wait for a timeout.
 #[test]
 fn a_fin_without_data_after_a_gap_has_its_own_sack_block() {
     let mut t = Script::established(linux(), PEER);
-    t.inject(100, "F 3001:3001");
-    t.expect(100, "ack 1 sack 3001:3002");
-    t.inject(101, "2001:3001");
-    t.expect(101, "ack 1 sack 2001:3002");
-    t.inject(102, "1:1001");
-    t.expect(102, "ack 1001 sack 2001:3002");
-    t.inject(103, "1001:2001");
-    t.expect(103, "ack 3002");
+    t.answers(100, "F 3001:3001", "ack 1 sack 3001:3002");
+    t.answers(101, "2001:3001", "ack 1 sack 2001:3002");
+    t.answers(102, "1:1001", "ack 1001 sack 2001:3002");
+    t.answers(103, "1001:2001", "ack 3002");
 
     let mut t = Script::established(freebsd(), PEER);
-    t.inject(100, "F 3001:3001");
-    t.expect(100, "ack 1");
+    t.answers(100, "F 3001:3001", "ack 1");
 }
 
 #[test]
@@ -423,11 +377,9 @@ fn linux_compresses_duplicate_acks_after_the_third() {
 fn the_ack_of_a_filled_gap_does_not_count_towards_ack_compression() {
     let mut t = after_quick_acks();
     for (segment, sack) in [("17001:18001", "17001:18001"), ("19001:20001", "19001:20001,17001:18001")] {
-        t.inject(116, segment);
-        t.expect(116, &format!("ack 16001 sack {sack}"));
+        t.answers(116, segment, &format!("ack 16001 sack {sack}"));
     }
-    t.inject(117, "16001:17001");
-    t.expect(117, "ack 18001 sack 19001:20001");
+    t.answers(117, "16001:17001", "ack 18001 sack 19001:20001");
     for n in 0..3 {
         t.inject(118, &format!("{}:{}", 20_001 + n * 1000, 21_001 + n * 1000));
         t.expect(118, &format!("ack 18001 sack 19001:{}", 21_001 + n * 1000));
@@ -448,8 +400,7 @@ fn a_compressed_ack_has_the_last_segments_clock_and_is_sent_before_a_block_is_di
     t.inject(120, "25001:26001");
     // The third block would displace one of the first two blocks, so the delayed ACK is sent now. The new segment
     // itself triggers no ACK.
-    t.inject(120.1, "27001:28001");
-    t.expect(120.1, "ack 16001 sack 25001:26001,23001:24001,21001:22001");
+    t.answers(120.1, "27001:28001", "ack 16001 sack 25001:26001,23001:24001,21001:22001");
     t.expect_nothing_until(125);
 }
 
@@ -462,8 +413,7 @@ fn the_delayed_ack_timer_also_sends_a_compressed_ack() {
     // In Linux, the delayed-ACK timer keeps running after the delayed ACK was sent.
     let mut t = after_quick_acks();
     t.inject(116, "16001:17001");
-    t.inject(117, "17001:18001");
-    t.expect(117, "ack 18001");
+    t.answers(117, "17001:18001", "ack 18001");
     for n in 0..3 {
         t.inject(150, &format!("{}:{}", 19_001 + n * 1000, 20_001 + n * 1000));
         t.expect(150, &format!("ack 18001 sack 19001:{}", 20_001 + n * 1000));
@@ -477,15 +427,12 @@ fn small_segments_are_also_acknowledged_in_pairs() {
     // The size of a full segment is the measured size, not the default of 536 bytes.
     let mut t = Script::connect(receive_buffer(linux(), 64_000), PEER);
     t.expect(0, "S 0:0");
-    t.inject(100, "S. 0:0 ack 1 win 65535 mss 400 sackok wscale 8");
-    t.expect(100, "ack 1");
+    t.answers(100, "S. 0:0 ack 1 win 65535 mss 400 sackok wscale 8", "ack 1");
     for n in 0..16 {
-        t.inject(100 + n, &format!("{}:{}", n * 400 + 1, n * 400 + 401));
-        t.expect(100 + n, &format!("ack {}", n * 400 + 401));
+        t.answers(100 + n, &format!("{}:{}", n * 400 + 1, n * 400 + 401), &format!("ack {}", n * 400 + 401));
     }
     t.inject(120, "6401:6801");
-    t.inject(121, "6801:7201");
-    t.expect(121, "ack 7201");
+    t.answers(121, "6801:7201", "ack 7201");
 }
 
 /// tcp_measure_rcv_mss: if segments are shorter than negotiated, two consecutive segments of the same size count as
@@ -512,20 +459,17 @@ fn a_segment_with_an_old_ack_number_does_not_set_the_echoed_timestamp() {
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
     t.inject(200, "ack 1001");
-    t.inject(210, "1:1001 ack 501 ts 205:100");
-    t.expect(210, "ack 1001 ts 210:200");
+    t.answers(210, "1:1001 ack 501 ts 205:100", "ack 1001 ts 210:200");
 }
 
 #[test]
 fn without_sack_duplicate_acks_are_not_compressed() {
     let mut t = Script::established(linux(), NO_SACK);
     for n in 0..16 {
-        t.inject(100, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
-        t.expect(100, &format!("ack {}", n * 1000 + 1001));
+        t.answers(100, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001), &format!("ack {}", n * 1000 + 1001));
     }
     for n in 0..6 {
-        t.inject(116, &format!("{}:{}", 17_001 + n * 1000, 18_001 + n * 1000));
-        t.expect(116, "ack 16001");
+        t.answers(116, &format!("{}:{}", 17_001 + n * 1000, 18_001 + n * 1000), "ack 16001");
     }
 }
 
@@ -534,14 +478,11 @@ fn a_full_buffer_closes_the_window_and_reads_open_it_by_at_least_one_segment() {
     // RFC 9293 section 3.8.6.2.2.
     let mut t = Script::established(receive_buffer(linux(), 4000), PEER);
     t.reads = false;
-    t.inject(100, "1:4001");
-    t.expect(100, "ack 4001 win 0");
+    t.answers(100, "1:4001", "ack 4001 win 0");
     // Data or a probe beyond the window is discarded and answered with an ACK.
-    t.inject(110, "4001:4002");
-    t.expect(110, "ack 4001 win 0");
+    t.answers(110, "4001:4002", "ack 4001 win 0");
     t.read(120, 900);
-    t.inject(700, "4000:4000");
-    t.expect(700, "ack 4001 win 0");
+    t.answers(700, "4000:4000", "ack 4001 win 0");
     t.read(800, 1100);
     t.expect(800, "ack 4001 win 2000");
 }
@@ -600,8 +541,7 @@ fn without_timestamps_the_first_filled_window_gives_the_rtt_sample() {
     let mut at = 200;
     for n in 0..66u32 {
         at += 10;
-        t.inject(at, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
-        t.drain();
+        t.deliver(at, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
         let expected = (n == 65).then_some(650_000);
         let rtt = t.connection.recv.rtt().map(|rtt| rtt.as_micros());
         assert_eq!(rtt, expected, "after {} segments", n + 1);
@@ -629,8 +569,7 @@ fn data_released_by_a_filled_gap_counts_for_the_round_trip_after_its_first_recor
     // bytes have arrived since the gap was filled.
     let mut t = Script::established(linux(), TIMESTAMPS);
     for start in (1001..30_000).step_by(1000) {
-        t.inject(150, &format!("{start}:{}{}", start + 1000, stamp(150)));
-        t.drain();
+        t.deliver(150, &format!("{start}:{}{}", start + 1000, stamp(150)));
     }
     t.drain_until(249);
     t.inject(250, &format!("1:1001{}", stamp(250)));
@@ -649,21 +588,18 @@ fn the_window_opens_by_the_memory_before_records_are_joined() {
     let mut t = Script::established(linux(), TIMESTAMPS);
     for n in 0..21u64 {
         let at = if n < 20 { 150 } else { 200 };
-        t.inject(at as u32, &format!("{}:{}{}", n * 1000 + 1, n * 1000 + 1001, stamp(at)));
-        t.drain();
+        t.deliver(at as u32, &format!("{}:{}{}", n * 1000 + 1, n * 1000 + 1001, stamp(at)));
     }
     // 21 segments arrive per round trip, more than the initial assumption of ten, so the buffer grows to 185 segments
     // of 2,024 bytes each. A segment in a separate record occupies 768 bytes more than its data.
     let room = |held: u64| (185 * 2024 - held * (1000 + 768)) / 2;
     let gap = |n: u64| 21_001 + 2000 * n;
     for n in 0..50 {
-        t.inject(210, &format!("{}:{}{}", gap(n) + 1000, gap(n) + 2000, stamp(210)));
-        t.drain();
+        t.deliver(210, &format!("{}:{}{}", gap(n) + 1000, gap(n) + 2000, stamp(210)));
     }
     let before = t.connection.recv.window_threshold();
     for n in 0..40 {
-        t.inject(220, &format!("{}:{}{}", gap(n), gap(n) + 1000, stamp(220)));
-        t.drain();
+        t.deliver(220, &format!("{}:{}{}", gap(n), gap(n) + 1000, stamp(220)));
         // The new segment and each of the out-of-order segments occupy separate records.
         let expected = before.max(room(51 - n));
         assert_eq!(t.connection.recv.window_threshold(), expected, "gap {n}");
@@ -675,29 +611,17 @@ fn in_order_data_that_overlaps_out_of_order_data_is_reported_by_dsack() {
     // Linux's tcp_ofo_queue; RFC 2883 section 4: the first block reports the duplicate, below the acknowledgement
     // number.
     let mut t = Script::established(linux(), PEER);
-    t.inject(100, "1001:2001");
-    t.expect(100, "ack 1 sack 1001:2001");
-    t.inject(101, "3001:4001");
-    t.expect(101, "ack 1 sack 3001:4001,1001:2001");
-    t.inject(102, "1:1501");
-    t.expect(102, "ack 2001 sack 1001:1501,3001:4001");
-    t.inject(103, "2001:5001");
-    t.expect(103, "ack 5001 sack 3001:4001");
-}
-
-/// Returns a connection that has used up its quick ACKs. This end takes part in a request-response protocol.
-fn past_quick_acks() -> Script {
-    let mut t = after_quick_acks();
-    t.reads = true;
-    t
+    t.answers(100, "1001:2001", "ack 1 sack 1001:2001");
+    t.answers(101, "3001:4001", "ack 1 sack 3001:4001,1001:2001");
+    t.answers(102, "1:1501", "ack 2001 sack 1001:1501,3001:4001");
+    t.answers(103, "2001:5001", "ack 5001 sack 3001:4001");
 }
 
 #[test]
 fn in_pingpong_mode_answers_carry_the_acks() {
     // Linux's pingpong mode: a request that is answered within the delayed-ACK timeout ends the quick ACKs.
     let mut t = Script::established(linux(), PEER);
-    t.inject(100, "1:301");
-    t.expect(100, "ack 301");
+    t.answers(100, "1:301", "ack 301");
     t.write(110, 500);
     t.expect(110, "1:501 ack 301");
     t.inject(210, "301:601 ack 501");
@@ -706,25 +630,23 @@ fn in_pingpong_mode_answers_carry_the_acks() {
     // A request is not answered, so the delayed-ACK timer expires and ends pingpong mode.
     t.inject(320, "601:901 ack 1001");
     t.expect(360, "ack 901");
-    t.inject(370, "901:1201");
-    t.expect(370, "ack 1201");
+    t.answers(370, "901:1201", "ack 1201");
 }
 
 #[test]
 fn outside_pingpong_mode_a_short_segment_is_acknowledged_when_it_is_read() {
-    let mut t = past_quick_acks();
-    t.inject(200, "16001:16301");
-    t.expect(200, "ack 16301");
+    let mut t = after_quick_acks();
+    t.answers(200, "16001:16301", "ack 16301");
 }
 
 #[test]
 fn this_ends_fin_carries_the_ack_of_the_peers_fin() {
-    let mut t = past_quick_acks();
+    let mut t = after_quick_acks();
     t.inject(200, "F 16001:16001");
     t.close(210);
     t.expect(210, "F. 1:1 ack 16002");
     // If this end does not close, the ACK waits for the delayed-ACK timeout.
-    let mut t = past_quick_acks();
+    let mut t = after_quick_acks();
     t.inject(200, "F 16001:16001");
     t.expect(240, "ack 16002");
 }
@@ -760,16 +682,14 @@ fn the_delayed_ack_timeout_is_a_whole_number_of_ticks() {
 fn an_ack_that_is_nearly_due_is_sent_at_the_next_short_segment() {
     let mut t = Script::established(linux(), PEER);
     for n in 0..20 {
-        t.inject(200 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
-        t.drain();
+        t.deliver(200 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
     }
     t.drain_until(300);
     t.reads = false;
     t.inject(400, "20001:20401");
     // The deadline is at 440 ms. The remaining 8 ms are less than 1/4 of the current timeout, which is between 20 and
     // 32 ms.
-    t.inject(432, "20401:20801");
-    t.expect(432, ". ack 20801");
+    t.answers(432, "20401:20801", ". ack 20801");
 }
 
 /// RFC 7323 section 4.3: the ACK echoes the timestamp of the retransmission, because the retransmission does not begin
@@ -779,15 +699,11 @@ fn the_timestamp_of_a_retransmission_of_the_last_acked_segment_is_echoed() {
     for (profile, dsack) in [(linux(), true), (freebsd(), false)] {
         let sack = |block: &str| if dsack { format!(" sack {block}") } else { String::new() };
         let mut t = Script::established(receive_buffer(profile, 64_000), TIMESTAMPS);
-        t.inject(100, "1:1001 ts 100:100");
-        t.drain();
-        t.inject(101, "1001:2001 ts 101:100");
-        t.drain();
-        t.inject(400, "1001:2001 ts 400:100");
-        t.expect(400, &format!("ack 2001{} ts 400:400", sack("1001:2001")));
+        t.deliver(100, "1:1001 ts 100:100");
+        t.deliver(101, "1001:2001 ts 101:100");
+        t.answers(400, "1001:2001 ts 400:100", &format!("ack 2001{} ts 400:400", sack("1001:2001")));
         // A segment that ends before the last ACK is outside of the window, so its timestamp is ignored.
-        t.inject(500, "1:1001 ts 500:100");
-        t.expect(500, &format!("ack 2001{} ts 500:400", sack("1:1001")));
+        t.answers(500, "1:1001 ts 500:100", &format!("ack 2001{} ts 500:400", sack("1:1001")));
     }
 }
 
@@ -795,11 +711,7 @@ fn the_timestamp_of_a_retransmission_of_the_last_acked_segment_is_echoed() {
 /// application has stopped reading.
 fn unread_after_quick_acks(octets: u64) -> Script {
     let buffer = BufferRule::Fixed(Bytes::new(octets));
-    let mut t = Script::established(Profile { receive_buffer: buffer, ..linux() }, PEER);
-    for n in 0..16 {
-        t.inject(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
-        t.expect(100 + n, &format!("ack {}", n * 1000 + 1001));
-    }
+    let mut t = using_quick_acks(Script::established(Profile { receive_buffer: buffer, ..linux() }, PEER));
     t.reads = false;
     t
 }
@@ -842,14 +754,12 @@ fn quick_acks_end_once_the_buffer_is_half_full() {
             Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(20_000)), ..linux() }, PEER);
         t.reads = false;
         for n in 0..segments {
-            t.inject(110 + n, &format!("{}:{}", n * 200 + 1, n * 200 + 201));
-            t.drain();
+            t.deliver(110 + n, &format!("{}:{}", n * 200 + 1, n * 200 + 201));
         }
         t.drain_until(300);
         // A duplicate of the last segment grants 16 quick ACKs.
         let end = segments * 200 + 201;
-        t.inject(310, &format!("{}:{}", end - 400, end - 200));
-        t.expect(310, &format!("ack {0} sack {1}:{0}", end - 200, end - 400));
+        t.answers(310, &format!("{}:{}", end - 400, end - 200), &format!("ack {0} sack {1}:{0}", end - 200, end - 400));
         t.inject(320, &format!("{}:{end}", end - 200));
         t.expect(if quick { 320 } else { 360 }, &format!("ack {end}"));
     }
@@ -862,19 +772,16 @@ fn the_receivers_rtt_is_stored_in_eighths_of_a_microsecond() {
     for n in 0..11u32 {
         let rtt = if n == 0 { 20 } else { 21 };
         let (at, start) = (200 + 10 * n, n * 1000 + 1);
-        t.inject(at, &format!("{start}:{} ts {at}:{}", start + 1000, at - rtt));
-        t.drain();
+        t.deliver(at, &format!("{start}:{} ts {at}:{}", start + 1000, at - rtt));
     }
     // In units of 1/8 us, the mean is 160,000, then 161,000, 161,875 and 162,641. With exact eighths the last value
     // would be smaller by one. After ten samples the difference is 5/8 us.
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_737)));
     // If an ACK without data has already carried the same echo, a data segment with this echo provides no sample.
     t.inject(360, "ack 1 ts 360:350");
-    t.inject(361, "11001:12001 ts 361:350");
-    t.drain();
+    t.deliver(361, "11001:12001 ts 361:350");
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_737)));
-    t.inject(362, "12001:13001 ts 362:351");
-    t.drain();
+    t.deliver(362, "12001:13001 ts 362:351");
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_millis(11)));
 }
 
@@ -886,8 +793,7 @@ fn the_window_is_half_of_the_memory_rounded_up() {
     let mut t = Script::established(Profile { receive_buffer: buffer, window_scaling: false, ..linux() }, PEER);
     t.reads = false;
     for n in 0..7u32 {
-        t.inject(110 + n, &format!("{}:{}", n * 999 + 1, n * 999 + 1000));
-        t.drain();
+        t.deliver(110 + n, &format!("{}:{}", n * 999 + 1, n * 999 + 1000));
     }
     let sizes = SegmentSizes { agreed: 1000, full: 1, own: 1000 };
     t.connection.recv.note_ack_due(sizes, 0);
@@ -901,8 +807,7 @@ fn without_scaling_windows_are_multiples_of_the_measured_segment_size() {
     let mut t = Script::established(Profile { receive_buffer: buffer, window_scaling: false, ..linux() }, PEER);
     t.reads = false;
     for n in 0..60u32 {
-        t.inject(110 + n, &format!("{}:{}", n * 300 + 1, n * 300 + 301));
-        t.drain();
+        t.deliver(110 + n, &format!("{}:{}", n * 300 + 1, n * 300 + 301));
     }
     t.drain_until(300);
     t.read(300, 18_000);
@@ -917,8 +822,7 @@ fn windows_are_computed_from_the_largest_acceptable_segment() {
     let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(20_000)), ..linux() }, PEER);
     assert_eq!(t.info().advmss, Bytes::new(1012));
     assert_eq!(t.connection.recv.window_threshold(), 20_000 - 1012);
-    t.inject(110, "1:1001");
-    t.drain();
+    t.deliver(110, "1:1001");
     assert_eq!(t.connection.recv.window_threshold(), 20_000 - 1012, "the window has reached its maximum");
 }
 
@@ -928,8 +832,7 @@ fn windows_are_computed_from_the_largest_acceptable_segment() {
 fn a_page_with_24_free_octets_stores_no_part_of_the_next_segment() {
     let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(64_000)), ..linux() }, PEER);
     let bring = |t: &mut Script, n: u32| {
-        t.inject(110.0 + f64::from(n) / 10.0, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
-        t.drain();
+        t.deliver(110.0 + f64::from(n) / 10.0, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
     };
     (0..1409).for_each(|n| bring(&mut t, n));
     t.reads = false;
@@ -945,12 +848,9 @@ fn a_page_with_24_free_octets_stores_no_part_of_the_next_segment() {
 #[test]
 fn the_first_data_gives_an_rtt_sample_from_the_handshakes_timestamp() {
     let mut t = Script::listen(linux(), TIMESTAMPS);
-    t.inject(0, "S 0:0 win 65535 mss 1460 sackok wscale 8 ts 0:0");
-    t.drain();
-    t.inject(20, "ack 1 ts 20:0");
-    t.drain();
-    t.inject(20, "1:1001 ts 20:0");
-    t.drain();
+    t.deliver(0, "S 0:0 win 65535 mss 1460 sackok wscale 8 ts 0:0");
+    t.deliver(20, "ack 1 ts 20:0");
+    t.deliver(20, "1:1001 ts 20:0");
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_millis(20)));
 }
 
@@ -961,19 +861,12 @@ fn acc_marks_duplicate_acks_after_mark_duplicates_out_of_order_segments() {
     for (mark_duplicates, marked) in [(3, " X"), (0, "")] {
         let ack = AckSettings { policy: "acc", mark_duplicates, ..Profile::ns2_reno().ack };
         let mut t = Script::established(Profile { ack, ..Profile::ns2_reno() }, NO_SACK);
-        t.inject(100, "1:1001");
-        t.expect(100, "ack 1001");
-        t.inject(101, "2001:3001");
-        t.expect(101, "ack 1001");
-        t.inject(102, "3001:4001");
-        t.expect(102, "ack 1001");
-        t.inject(103, "4001:5001");
-        t.expect(103, &format!("ack 1001{marked}"));
-        t.inject(104, "5001:6001");
-        t.expect(104, &format!("ack 1001{marked}"));
-        t.inject(105, "1001:2001");
-        t.expect(105, "ack 6001");
-        t.inject(106, "7001:8001");
-        t.expect(106, "ack 6001");
+        t.answers(100, "1:1001", "ack 1001");
+        t.answers(101, "2001:3001", "ack 1001");
+        t.answers(102, "3001:4001", "ack 1001");
+        t.answers(103, "4001:5001", &format!("ack 1001{marked}"));
+        t.answers(104, "5001:6001", &format!("ack 1001{marked}"));
+        t.answers(105, "1001:2001", "ack 6001");
+        t.answers(106, "7001:8001", "ack 6001");
     }
 }

@@ -22,14 +22,12 @@ fn the_end_that_closes_first_stays_in_time_wait_for_a_minute() {
     t.inject(200, "ack 2");
     t.expect_state(State::FinWait2);
     t.expect_no_event();
-    t.inject(300, "F 1:1");
-    t.expect(300, ". 2:2 ack 2");
+    t.answers(300, "F 1:1", ". 2:2 ack 2");
     t.expect_event(ConnEvent::PeerClosed);
     t.expect_event(ConnEvent::Closed);
     t.expect_state(State::TimeWait);
     // The last ACK was lost, so the peer repeats its FIN. The ACK is sent again, and TIME-WAIT restarts.
-    t.inject(1300, "F 1:1");
-    t.expect(1300, ". 2:2 ack 2");
+    t.answers(1300, "F 1:1", ". 2:2 ack 2");
     t.expect_nothing_until(61_299);
     t.expect_state(State::TimeWait);
     t.expect_nothing_until(61_300);
@@ -45,28 +43,23 @@ fn freebsd_repeats_its_fin_in_each_ack_until_it_is_acknowledged() {
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
     t.inject(120, "1:1001 ack 1");
-    t.inject(130, "1001:2001 ack 1");
-    t.expect(130, "F. 1:1 ack 2001");
-    t.inject(150, "F 2001:2001 ack 1");
-    t.expect(150, "F. 1:1 ack 2002");
+    t.answers(130, "1001:2001 ack 1", "F. 1:1 ack 2001");
+    t.answers(150, "F 2001:2001 ack 1", "F. 1:1 ack 2002");
     t.expect_state(State::Closing);
     t.inject(200, "ack 2");
     t.expect_state(State::TimeWait);
-    t.inject(300, "F 2001:2001 ack 2");
-    t.expect(300, ". 2:2 ack 2002");
+    t.answers(300, "F 2001:2001 ack 2", ". 2:2 ack 2002");
     // Linux repeats a FIN only when its retransmission timer expires.
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
-    t.inject(150, "F 1:1 ack 1");
-    t.expect(150, ". 2:2 ack 2");
+    t.answers(150, "F 1:1 ack 1", ". 2:2 ack 2");
 }
 
 #[test]
 fn the_end_that_closes_second_is_closed_by_the_last_ack() {
     let mut t = established();
-    t.inject(100, "F 1:1");
-    t.expect(100, "ack 2");
+    t.answers(100, "F 1:1", "ack 2");
     t.expect_event(ConnEvent::PeerClosed);
     t.expect_state(State::CloseWait);
     // The other direction stays open.
@@ -88,8 +81,7 @@ fn both_ends_can_close_at_the_same_time() {
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
-    t.inject(150, "F 1:1 ack 1");
-    t.expect(150, ". 2:2 ack 2");
+    t.answers(150, "F 1:1 ack 1", ". 2:2 ack 2");
     t.expect_state(State::Closing);
     t.inject(200, "2:2 ack 2");
     t.expect_state(State::TimeWait);
@@ -100,8 +92,7 @@ fn a_fin_that_acknowledges_this_ends_fin_closes_both_directions() {
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
-    t.inject(200, "F 1:1 ack 2");
-    t.expect(200, ". 2:2 ack 2");
+    t.answers(200, "F 1:1 ack 2", ". 2:2 ack 2");
     t.expect_state(State::TimeWait);
 }
 
@@ -165,8 +156,7 @@ fn data_written_before_the_handshake_is_delivered_despite_a_close() {
     t.expect(0, "S 0:0");
     t.write(0, 1500);
     t.close(0);
-    t.inject(100, &t.peer_syn("S. ack 1"));
-    t.expect(100, "1:1001 ack 1");
+    t.answers(100, &t.peer_syn("S. ack 1"), "1:1001 ack 1");
     t.expect(100, "F. 1001:1501 ack 1");
     t.expect_state(State::FinWait1);
 }
@@ -180,19 +170,16 @@ fn a_half_closed_connection_still_receives() {
     // In FIN-WAIT-2, ACKs are delayed as in ESTABLISHED.
     t.inject(300, "1:1001");
     t.expect(400, ". 2:2 ack 1001");
-    t.inject(500, "F 1001:1501");
-    t.expect(500, ". 2:2 ack 1502");
+    t.answers(500, "F 1001:1501", ". 2:2 ack 1502");
     t.expect_state(State::TimeWait);
 }
 
 #[test]
 fn an_out_of_order_fin_is_stored_until_the_gap_is_filled() {
     let mut t = established();
-    t.inject(100, "F 1001:1001");
-    t.expect(100, "ack 1 sack 1001:1002");
+    t.answers(100, "F 1001:1001", "ack 1 sack 1001:1002");
     t.expect_no_event();
-    t.inject(110, "1:1001");
-    t.expect(110, "ack 1002");
+    t.answers(110, "1:1001", "ack 1002");
     t.expect_event(ConnEvent::PeerClosed);
     t.expect_state(State::CloseWait);
 }
@@ -200,13 +187,10 @@ fn an_out_of_order_fin_is_stored_until_the_gap_is_filled() {
 #[test]
 fn a_stale_fin_does_not_end_the_stream() {
     let mut t = established();
-    t.inject(100, "1:1001");
-    t.expect(100, "ack 1001");
-    t.inject(101, "F 1000:1000");
-    t.expect(101, "ack 1001");
+    t.answers(100, "1:1001", "ack 1001");
+    t.answers(101, "F 1000:1000", "ack 1001");
     t.expect_state(State::Established);
-    t.inject(102, "1001:2001");
-    t.expect(102, "ack 2001");
+    t.answers(102, "1001:2001", "ack 2001");
 }
 
 #[test]
@@ -224,8 +208,7 @@ fn a_reset_at_rcv_nxt_ends_the_connection() {
 fn a_reset_after_a_fin_ends_the_connection() {
     // RCV.NXT is the sequence number after the FIN.
     let mut t = established();
-    t.inject(100, "F 1:1");
-    t.expect(100, "ack 2");
+    t.answers(100, "F 1:1", "ack 2");
     t.inject(150, "R 2:2");
     t.expect_event(ConnEvent::PeerClosed);
     t.expect_event(ConnEvent::Failed(ConnError::Reset));
@@ -238,8 +221,7 @@ fn a_reset_ends_time_wait_without_an_event() {
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
-    t.inject(200, "F 1:1 ack 2");
-    t.expect(200, ". 2:2 ack 2");
+    t.answers(200, "F 1:1 ack 2", ". 2:2 ack 2");
     t.expect_event(ConnEvent::PeerClosed);
     t.expect_event(ConnEvent::Closed);
     t.inject(300, "R 2:2");
@@ -264,8 +246,7 @@ fn an_abort_in_time_wait_sends_nothing() {
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
-    t.inject(200, "F 1:1 ack 2");
-    t.expect(200, ". 2:2 ack 2");
+    t.answers(200, "F 1:1 ack 2", ". 2:2 ack 2");
     t.abort(300);
     t.expect_state(State::Closed);
 }
@@ -275,22 +256,18 @@ fn the_fin_of_a_close_acknowledges_in_order_data_with_a_fin() {
     // Linux: after the peer's FIN, this end is expected to send data or a FIN, so quick ACKs end. The FIN that this end
     // sends carries the acknowledgement.
     let mut t = Script::established(linux(), PEER);
-    t.inject(100, "1:1001");
-    t.expect(100, "ack 1001");
+    t.answers(100, "1:1001", "ack 1001");
     t.closes = true;
-    t.inject(101, "FP 1001:1501");
-    t.expect(101, "F 1:1 ack 1502");
+    t.answers(101, "FP 1001:1501", "F 1:1 ack 1502");
     t.expect_nothing_until(140);
 }
 
 #[test]
 fn a_filled_gap_is_acknowledged_before_the_application_closes() {
     let mut t = Script::established(linux(), PEER);
-    t.inject(100, "FP 1001:1501");
-    t.expect(100, "ack 1 sack 1001:1502");
+    t.answers(100, "FP 1001:1501", "ack 1 sack 1001:1502");
     t.closes = true;
-    t.inject(120, "1:1001");
-    t.expect(120, "ack 1502");
+    t.answers(120, "1:1001", "ack 1502");
     t.expect(120, "F 1:1 ack 1502");
 }
 
@@ -300,10 +277,8 @@ fn with_a_closed_window_acks_after_the_peers_fin_are_processed() {
     // in these segments are nevertheless processed.
     let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
     t.reads = false;
-    t.inject(100, "1:1001");
-    t.expect(100, "ack 1001");
-    t.inject(101, "F 1001:2001");
-    t.expect(101, "ack 2002 win 0");
+    t.answers(100, "1:1001", "ack 1001");
+    t.answers(101, "F 1001:2001", "ack 2002 win 0");
     t.write(110, 500);
     t.expect(110, "1:501 ack 2002 win 0");
     t.inject(210, "2002:2002 ack 501");
@@ -316,15 +291,13 @@ fn a_full_segment_with_a_fin_is_acknowledged_at_once() {
     let without_quick_acks = || {
         let mut t = established();
         (0..32).for_each(|n| {
-            t.inject(100, &format!("{}:{}", 1000 * n + 1, 1000 * n + 1001));
-            t.drain();
+            t.deliver(100, &format!("{}:{}", 1000 * n + 1, 1000 * n + 1001));
         });
         t.drain_until(140);
         t
     };
     let mut t = without_quick_acks();
-    t.inject(150, "F 32001:33001");
-    t.expect(150, "ack 33002");
+    t.answers(150, "F 32001:33001", "ack 33002");
     // The ACK of a short segment is delayed by 40 ms.
     let mut t = without_quick_acks();
     t.inject(150, "F 32001:32501");
@@ -337,14 +310,12 @@ fn a_full_segment_with_a_fin_is_acknowledged_at_once() {
 #[test]
 fn the_ack_of_a_fin_without_data_is_delayed_if_data_was_received() {
     let mut t = established();
-    t.inject(100, "1:1001");
-    t.expect(100, "ack 1001");
+    t.answers(100, "1:1001", "ack 1001");
     t.inject(105, "F 1001:1001");
     t.expect_nothing_until(144);
     t.expect(145, "ack 1002");
     let mut t = established();
-    t.inject(100, "F 1:1");
-    t.expect(100, "ack 2");
+    t.answers(100, "F 1:1", "ack 2");
 }
 
 /// Linux's tcp_send_active_reset reads the clock for the timestamp.
@@ -365,14 +336,12 @@ fn a_read_is_acknowledged_before_the_application_closes() {
     for buffer in [3 << 20, 60_000] {
         let mut t = Script::established(super::script::receive_buffer(linux(), buffer), PEER);
         (0..100).for_each(|n| {
-            t.inject(100, &format!("{}:{}", 1000 * n + 1, 1000 * n + 1001));
-            t.drain();
+            t.deliver(100, &format!("{}:{}", 1000 * n + 1, 1000 * n + 1001));
         });
         t.closes = true;
         t.inject(110, "100001:101001");
         t.expect_nothing_until(111);
-        t.inject(112, "FP 101001:101753");
-        t.expect(112, "ack 101754");
+        t.answers(112, "FP 101001:101753", "ack 101754");
         t.expect(112, "F 1:1 ack 101754");
     }
 }

@@ -25,8 +25,7 @@ fn ecn_is_used_only_if_both_ends_offer_it() {
     // is ECN-capable.
     let mut t = Script::connect(ecn(), ECN);
     t.expect(0, "SEW 0:0");
-    t.inject(100, &t.peer_syn("S. ack 1"));
-    t.expect(100, "ack 1");
+    t.answers(100, &t.peer_syn("S. ack 1"), "ack 1");
     t.write(100, 1000);
     t.expect(100, "1:1001 . ect0");
 
@@ -35,19 +34,16 @@ fn ecn_is_used_only_if_both_ends_offer_it() {
     t.expect(100, "1:1001 .");
 
     let mut t = Script::listen(ecn(), ECN);
-    t.inject(0, &t.peer_syn("S"));
-    t.expect(0, "S.E 0:0 ack 1");
+    t.answers(0, &t.peer_syn("S"), "S.E 0:0 ack 1");
 
     let mut t = Script::listen(Profile { ecn: EcnRule::Off, ..linux() }, ECN);
-    t.inject(0, &t.peer_syn("S"));
-    t.expect(0, "S. 0:0 ack 1");
+    t.answers(0, &t.peer_syn("S"), "S. 0:0 ack 1");
 }
 
 #[test]
 fn linux_accepts_ecn_and_does_not_request_it() {
     let mut t = Script::listen(linux(), ECN);
-    t.inject(0, &t.peer_syn("S"));
-    t.expect(0, "S.E 0:0 ack 1");
+    t.answers(0, &t.peer_syn("S"), "S.E 0:0 ack 1");
 
     let mut t = Script::connect(linux(), ECN);
     t.expect(0, "S 0:0");
@@ -60,17 +56,14 @@ fn without_sack_three_duplicates_also_start_a_recovery_in_cwr() {
     let mut t = Script::established(ecn(), Peer { sack: false, ..ECN });
     t.write(100, 60_000);
     t.drain();
-    t.inject(200, "E. ack 1001");
-    t.drain();
+    t.deliver(200, "E. ack 1001");
     t.expect_ca_state(CaState::Cwr);
     t.inject(201, "E. ack 1001");
-    t.inject(202, "E. ack 1001");
-    t.drain();
+    t.deliver(202, "E. ack 1001");
     t.inject(203, "E. ack 1001");
     t.expect_ca_state(CaState::Recovery);
     // PRR sends one segment for every two delivered segments (RFC 6937).
-    t.inject(204, "E. ack 1001");
-    t.expect(204, "1001:2001 .");
+    t.answers(204, "E. ack 1001", "1001:2001 .");
 }
 
 #[test]
@@ -87,8 +80,7 @@ fn after_a_lost_syn_the_first_data_carries_cwr() {
     let mut t = Script::connect(ecn(), ECN);
     t.expect(0, "SEW 0:0");
     t.expect(1000, "S 0:0");
-    t.inject(1100, &t.peer_syn("S.E ack 1"));
-    t.expect(1100, "ack 1");
+    t.answers(1100, &t.peer_syn("S.E ack 1"), "ack 1");
     t.write(1100, 2000);
     t.expect(1100, "1:1001 .W ect0");
     t.expect(1100, "1001:2001 . ect0");
@@ -98,13 +90,11 @@ fn after_a_lost_syn_the_first_data_carries_cwr() {
 fn an_ecn_echo_halves_the_window_once_per_round_trip_and_new_data_carries_cwr() {
     // Section 6.1.2.
     let mut t = ten_out();
-    t.inject(200, "ack 1001 E");
-    t.expect(200, "10001:11001 .W ect0");
+    t.answers(200, "ack 1001 E", "10001:11001 .W ect0");
     t.expect_ca_state(CaState::Cwr);
     t.expect_ssthresh(5);
     t.inject(201, "ack 2001 E");
-    t.inject(202, "ack 3001 E");
-    t.expect(202, "11001:12001 . ect0");
+    t.answers(202, "ack 3001 E", "11001:12001 . ect0");
     t.expect_ssthresh(5);
     assert_eq!(t.info().counters.ecn_reductions, 1);
 }
@@ -113,16 +103,12 @@ fn an_ecn_echo_halves_the_window_once_per_round_trip_and_new_data_carries_cwr() 
 fn the_receiver_echoes_a_mark_until_cwr_arrives() {
     // Section 6.1.3.
     let mut t = Script::established(ecn(), ECN);
-    t.inject(100, "1:1001 ect0");
-    t.expect(100, ". ack 1001");
-    t.inject(101, "1001:2001 ce");
-    t.expect(101, ".E ack 2001");
-    t.inject(102, "2001:3001 ect0");
-    t.expect(102, ".E ack 3001");
+    t.answers(100, "1:1001 ect0", ". ack 1001");
+    t.answers(101, "1001:2001 ce", ".E ack 2001");
+    t.answers(102, "2001:3001 ect0", ".E ack 3001");
     t.write(103, 500);
     t.expect(103, "1:501 .E ect0");
-    t.inject(104, "3001:4001 W ect0");
-    t.expect(104, ". ack 4001");
+    t.answers(104, "3001:4001 W ect0", ". ack 4001");
 }
 
 /// The expected ACKs are those in captures of 6.1.
@@ -132,8 +118,7 @@ fn linux_takes_a_not_ect_segment_for_a_retransmission_and_sends_two_quick_acks()
         let mut t = Script::established(ecn(), ECN);
         let mut arrives = |n: u32, codepoint: &str| {
             let before = t.info().counters.pure_acks_out;
-            t.inject(100 + n, &format!("{}:{} {codepoint}", 1 + n * 1000, 1001 + n * 1000));
-            t.drain();
+            t.deliver(100 + n, &format!("{}:{} {codepoint}", 1 + n * 1000, 1001 + n * 1000));
             t.info().counters.pure_acks_out - before
         };
         // The initial quick ACKs are used up at the first segment that is not acknowledged separately.
@@ -154,8 +139,7 @@ fn linux_sends_two_quick_acks_at_the_first_mark() {
     let mut n = 0;
     let mut arrives = |t: &mut Script, flags: &str| {
         let before = t.info().counters.pure_acks_out;
-        t.inject(100 + n, &format!("{}:{} {flags}", 1 + n * 1000, 1001 + n * 1000));
-        t.drain();
+        t.deliver(100 + n, &format!("{}:{} {flags}", 1 + n * 1000, 1001 + n * 1000));
         n += 1;
         t.info().counters.pure_acks_out - before
     };
@@ -171,15 +155,11 @@ fn linux_sends_two_quick_acks_at_the_first_mark() {
 fn a_retransmission_is_not_ecn_capable_and_the_next_new_segment_carries_cwr() {
     // Section 6.1.5: a retransmission is not ECN-capable. Section 6.1.2: CWR announces a reduction for any reason.
     let mut t = ten_out();
-    t.inject(200, "ack 1 sack 1001:2001");
-    t.expect(200, "10001:11001 . ect0");
-    t.inject(201, "ack 1 sack 1001:3001");
-    t.expect(201, "11001:12001 . ect0");
-    t.inject(202, "ack 1 sack 1001:4001");
-    t.expect(202, "1:1001 .");
+    t.answers(200, "ack 1 sack 1001:2001", "10001:11001 . ect0");
+    t.answers(201, "ack 1 sack 1001:3001", "11001:12001 . ect0");
+    t.answers(202, "ack 1 sack 1001:4001", "1:1001 .");
     t.inject(203, "ack 1 sack 1001:5001");
-    t.inject(204, "ack 1 sack 1001:6001");
-    t.expect(204, "12001:13001 .W ect0");
+    t.answers(204, "ack 1 sack 1001:6001", "12001:13001 .W ect0");
 }
 
 /// RFC 8257 section 3.5, and Linux for congestion controls with TCP_CONG_NEEDS_ECN: SYNs, pure ACKs and retransmissions
@@ -188,14 +168,12 @@ fn a_retransmission_is_not_ecn_capable_and_the_next_new_segment_carries_cwr() {
 fn every_segment_of_dctcp_is_ecn_capable() {
     let mut t = Script::connect_with(linux(), ECN, "dctcp");
     t.expect(0, "SEW 0:0 ect0");
-    t.inject(100, &t.peer_syn("S.E ack 1"));
-    t.expect(100, "ack 1 ect0");
+    t.answers(100, &t.peer_syn("S.E ack 1"), "ack 1 ect0");
     t.write(100, 5000);
     for n in 0..5 {
         t.expect(100, &format!("{}:{} . ect0", n * 1000 + 1, n * 1000 + 1001));
     }
-    t.inject(200, "ack 1 sack 1001:4001");
-    t.expect(200, "1:1001 . ect0");
+    t.answers(200, "ack 1 sack 1001:4001", "1:1001 . ect0");
 }
 
 /// Linux's tcp_ecn_create_request: an ECN-capable SYN comes from a peer with DCTCP, so a listener with another
@@ -203,6 +181,5 @@ fn every_segment_of_dctcp_is_ecn_capable() {
 #[test]
 fn a_listener_without_dctcp_declines_an_ecn_capable_syn() {
     let mut t = Script::listen(ecn(), ECN);
-    t.inject(0, &(t.peer_syn("S") + " ect0"));
-    t.expect(0, "S. 0:0 ack 1");
+    t.answers(0, &(t.peer_syn("S") + " ect0"), "S. 0:0 ack 1");
 }

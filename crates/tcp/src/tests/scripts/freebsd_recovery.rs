@@ -23,13 +23,10 @@ fn three_counted_duplicates_start_a_recovery_and_the_first_two_release_a_segment
     // A duplicate ACK that reports three segments counts as one duplicate. Limited transmit (RFC 3042) uses the same
     // count.
     let mut t = ten_out();
-    t.inject(200, "ack 1 sack 1001:4001");
-    t.expect(200, "10001:11001 .");
+    t.answers(200, "ack 1 sack 1001:4001", "10001:11001 .");
     t.expect_ca_state(CaState::Disorder);
-    t.inject(201, "ack 1 sack 1001:7001");
-    t.expect(201, "11001:12001 .");
-    t.inject(202, "ack 1 sack 1001:8001");
-    t.expect(202, "1:1001 .");
+    t.answers(201, "ack 1 sack 1001:7001", "11001:12001 .");
+    t.answers(202, "ack 1 sack 1001:8001", "1:1001 .");
     t.expect_ca_state(CaState::Recovery);
     t.expect_cwnd(1);
     t.expect_ssthresh(5);
@@ -38,21 +35,17 @@ fn three_counted_duplicates_start_a_recovery_and_the_first_two_release_a_segment
 #[test]
 fn an_ack_with_another_window_is_not_a_duplicate_and_resets_the_count() {
     let mut t = ten_out();
-    t.inject(200, "ack 1 sack 1001:2001");
-    t.expect(200, "10001:11001 .");
-    t.inject(201, "ack 1 sack 1001:3001");
-    t.expect(201, "11001:12001 .");
+    t.answers(200, "ack 1 sack 1001:2001", "10001:11001 .");
+    t.answers(201, "ack 1 sack 1001:3001", "11001:12001 .");
     // This ACK advertises a smaller window, as if the peer's application had not read some data. The ACK is therefore
     // not a duplicate.
     t.inject(202, "ack 1 sack 1001:4001 win 1047552");
     t.expect_ca_state(CaState::Disorder);
     for (at, end) in [(203, 5001), (204, 6001)] {
-        t.inject(at, &format!("ack 1 sack 1001:{end} win 1047552"));
-        t.drain();
+        t.deliver(at, &format!("ack 1 sack 1001:{end} win 1047552"));
         t.expect_ca_state(CaState::Disorder);
     }
-    t.inject(205, "ack 1 sack 1001:7001 win 1047552");
-    t.expect(205, "1:1001 .");
+    t.answers(205, "ack 1 sack 1001:7001 win 1047552", "1:1001 .");
     t.expect_ca_state(CaState::Recovery);
 }
 
@@ -68,16 +61,12 @@ fn holes_at_the_front_are_retransmitted_one_per_round_trip() {
         }
     }
     t.expect(202, "1:1001 .");
-    t.inject(302, "ack 1001 sack 5001:8001");
-    t.expect(302, "1001:2001 .");
-    t.inject(402, "ack 2001 sack 5001:8001");
-    t.expect(402, "2001:3001 .");
+    t.answers(302, "ack 1001 sack 5001:8001", "1001:2001 .");
+    t.answers(402, "ack 2001 sack 5001:8001", "2001:3001 .");
     // An ACK that covers two segments permits two further segments.
-    t.inject(502, "ack 4001 sack 5001:8001");
-    t.expect(502, "4001:5001 .");
+    t.answers(502, "ack 4001 sack 5001:8001", "4001:5001 .");
     t.expect(502, "12001:13001 .");
-    t.inject(602, "ack 12001");
-    t.drain();
+    t.deliver(602, "ack 12001");
     t.expect_ca_state(CaState::Open);
 }
 
@@ -86,8 +75,7 @@ fn holes_at_the_front_are_retransmitted_one_per_round_trip() {
 fn with_only_a_tail_left(ack: u64) -> Script {
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
-        t.inject(200, &format!("ack 1 sack 1001:{end}"));
-        t.drain();
+        t.deliver(200, &format!("ack 1 sack 1001:{end}"));
     }
     t.inject(300, &format!("ack {ack}"));
     t
@@ -113,25 +101,20 @@ fn a_partial_ack_that_releases_no_data_is_answered_with_an_empty_segment() {
     // TF_ACKNOW in tcp_sack_partialack: if data may be sent, the data segment carries the ACK.
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
-        t.inject(200, &format!("ack 1 sack 1001:{end}"));
-        t.drain();
+        t.deliver(200, &format!("ack 1 sack 1001:{end}"));
     }
-    t.inject(210, "ack 1 sack 5001:10001,1001:4001");
-    t.expect(210, "4001:5001 .");
+    t.answers(210, "ack 1 sack 5001:10001,1001:4001", "4001:5001 .");
     // The peer's window has no space for more data.
-    t.inject(300, "ack 4001 sack 5001:10001 win 7936");
-    t.expect(300, ". 12001:12001 ack 1");
+    t.answers(300, "ack 4001 sack 5001:10001 win 7936", ". 12001:12001 ack 1");
 }
 
 #[test]
 fn a_duplicate_adds_a_segment_while_the_data_in_flight_is_below_ssthresh() {
     let mut t = ten_out();
     for end in [3001, 4001] {
-        t.inject(200, &format!("ack 1 sack 2001:{end}"));
-        t.drain();
+        t.deliver(200, &format!("ack 1 sack 2001:{end}"));
     }
-    t.inject(200, "ack 1 sack 2001:5001");
-    t.expect(200, "1:1001 .");
+    t.answers(200, "ack 1 sack 2001:5001", "1:1001 .");
     // Twelve segments are outstanding. The retransmission and the segments after the highest SACK count as being in the
     // network.
     for (at, end) in [(210, 6001), (211, 7001), (212, 8001)] {
@@ -140,8 +123,7 @@ fn a_duplicate_adds_a_segment_while_the_data_in_flight_is_below_ssthresh() {
     t.expect_cwnd(1);
     // Four segments after the highest SACK plus one retransmission reach the threshold; three segments plus one
     // retransmission do not.
-    t.inject(213, "ack 1 sack 2001:9001");
-    t.expect(213, "1001:2001 .");
+    t.answers(213, "ack 1 sack 2001:9001", "1001:2001 .");
     t.expect_cwnd(2);
 }
 
@@ -149,19 +131,16 @@ fn a_duplicate_adds_a_segment_while_the_data_in_flight_is_below_ssthresh() {
 fn new_data_of_a_recovery_is_not_retransmitted_during_that_recovery() {
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
-        t.inject(200, &format!("ack 1 sack 1001:{end}"));
-        t.drain();
+        t.deliver(200, &format!("ack 1 sack 1001:{end}"));
     }
     for (at, end) in [(201, 8001), (202, 9001), (203, 10_001), (204, 11_001), (205, 12_001)] {
-        t.inject(at, &format!("ack 1 sack 1001:{end}"));
-        t.drain();
+        t.deliver(at, &format!("ack 1 sack 1001:{end}"));
     }
     let out = t.info().unacked;
     assert!(out > 13, "new segments went: {out}");
     // The first new segment is lost, and the following segments arrive.
     for end in [14_001, 15_001] {
-        t.inject(300, &format!("ack 1 sack 13001:{end},1001:12001"));
-        t.drain();
+        t.deliver(300, &format!("ack 1 sack 13001:{end},1001:12001"));
     }
     assert_eq!(t.info().counters.retransmits, 1);
 }
@@ -172,8 +151,7 @@ fn ssthresh_is_half_of_the_peers_window_if_that_window_is_smaller() {
     t.inject(150, "ack 1 win 8192");
     t.peer.window = 8192;
     for end in [2001, 3001, 4001] {
-        t.inject(200, &format!("ack 1 sack 1001:{end}"));
-        t.drain();
+        t.deliver(200, &format!("ack 1 sack 1001:{end}"));
     }
     t.expect_ca_state(CaState::Recovery);
     t.expect_ssthresh(4);
@@ -199,13 +177,10 @@ fn after_a_timeout_three_duplicates_start_a_recovery() {
     t.expect_train(700, 1001, 3001);
     t.inject(800, "ack 3001");
     t.expect_train(800, 3001, 6001);
-    t.inject(900, "ack 3001 sack 5001:6001");
-    t.drain();
-    t.inject(901, "ack 3001 sack 5001:7001");
-    t.drain();
+    t.deliver(900, "ack 3001 sack 5001:6001");
+    t.deliver(901, "ack 3001 sack 5001:7001");
     t.expect_ca_state(CaState::Loss);
-    t.inject(902, "ack 3001 sack 5001:8001");
-    t.expect(902, "3001:4001 .");
+    t.answers(902, "ack 3001 sack 5001:8001", "3001:4001 .");
     t.expect_ca_state(CaState::Recovery);
 }
 
@@ -215,14 +190,12 @@ fn after_a_timeout_sacked_data_is_skipped_and_counts_as_in_flight() {
     // retransmission at 130.248 s. Two ACKs later no segment is sent: the data after the second retransmission was
     // SACKed, but still fills the window.
     let mut t = ten_out();
-    t.inject(200, "ack 4001");
-    t.drain();
+    t.deliver(200, "ack 4001");
     let out = t.info().unacked;
     t.drain_until(800);
     t.expect_ca_state(CaState::Loss);
     assert_eq!(t.info().counters.retransmits, 1);
-    t.inject(850, &format!("ack 4001 sack 6001:{}", 4001 + out * 1000));
-    t.expect(850, "5001:6001 .");
+    t.answers(850, &format!("ack 4001 sack 6001:{}", 4001 + out * 1000), "5001:6001 .");
     t.inject(900, &format!("ack 5001 sack 6001:{}", 4001 + out * 1000));
     t.expect_cwnd(2);
 }
@@ -233,8 +206,7 @@ fn the_ack_that_ends_a_recovery_does_not_grow_the_window() {
     // segment in this test. In a capture, a single segment is sent at 122.577 s.
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
-        t.inject(200, &format!("ack 1 sack 1001:{end}"));
-        t.drain();
+        t.deliver(200, &format!("ack 1 sack 1001:{end}"));
     }
     t.inject(300, "ack 12001");
     t.expect_ca_state(CaState::Open);
@@ -251,8 +223,7 @@ fn a_window_equal_to_ssthresh_still_grows_as_in_slow_start() {
     t.expect_ssthresh(2);
     let mut windows = Vec::new();
     for (at, ack) in [(1500, 1001), (1600, 2001), (1700, 3001), (1800, 4001)] {
-        t.inject(at, &format!("ack {ack}"));
-        t.drain();
+        t.deliver(at, &format!("ack {ack}"));
         windows.push(t.connection.cwnd().get());
     }
     assert_eq!(windows, [2000, 3000, 3333, 3633]);
@@ -261,16 +232,13 @@ fn a_window_equal_to_ssthresh_still_grows_as_in_slow_start() {
 #[test]
 fn the_fast_path_does_not_grow_a_window_larger_than_the_peers() {
     let mut t = ten_out();
-    t.inject(200, "ack 1001 win 8192");
-    t.drain();
+    t.deliver(200, "ack 1001 win 8192");
     t.expect_cwnd(11);
     // The first ACK acknowledges new data and does not change the window. The second ACK changes the window, so the
     // fast path does not process it.
-    t.inject(201, "ack 2001 win 8192");
-    t.drain();
+    t.deliver(201, "ack 2001 win 8192");
     t.expect_cwnd(11);
-    t.inject(202, "ack 3001 win 7936");
-    t.drain();
+    t.deliver(202, "ack 3001 win 7936");
     t.expect_cwnd(12);
 }
 
@@ -278,12 +246,9 @@ fn the_fast_path_does_not_grow_a_window_larger_than_the_peers() {
 /// and the third triggers the retransmission. Twelve segments are outstanding at 202 ms.
 fn without_sack_after_the_first_repair() -> Script {
     let mut t = ten_out_to(NO_SACK);
-    t.inject(200, "ack 1");
-    t.expect(200, "10001:11001 .");
-    t.inject(201, "ack 1");
-    t.expect(201, "11001:12001 .");
-    t.inject(202, "ack 1");
-    t.expect(202, "1:1001 .");
+    t.answers(200, "ack 1", "10001:11001 .");
+    t.answers(201, "ack 1", "11001:12001 .");
+    t.answers(202, "ack 1", "1:1001 .");
     t.expect_ssthresh(5);
     t
 }
@@ -298,8 +263,7 @@ fn without_sack_the_recoverys_window_counts_duplicates_that_released_no_segment(
         t.inject(at, "ack 1");
     }
     t.expect_cwnd(12);
-    t.inject(209, "ack 1");
-    t.expect(209, "12001:13001 .");
+    t.answers(209, "ack 1", "12001:13001 .");
 }
 
 #[test]
@@ -311,14 +275,11 @@ fn without_sack_a_partial_ack_deflates_the_window_by_the_acknowledged_data() {
         t.inject(at, "ack 1");
     }
     t.expect_cwnd(8);
-    t.inject(302, "ack 4001");
-    t.expect(302, "4001:5001 .");
+    t.answers(302, "ack 4001", "4001:5001 .");
     t.expect_cwnd(5);
-    t.inject(402, "ack 9001");
-    t.expect(402, "9001:10001 .");
+    t.answers(402, "ack 9001", "9001:10001 .");
     t.expect_cwnd(1);
-    t.inject(502, "ack 12001");
-    t.drain();
+    t.deliver(502, "ack 12001");
     t.expect_ca_state(CaState::Open);
 }
 
@@ -333,8 +294,7 @@ fn without_sack_duplicates_below_the_recovery_point_start_no_recovery() {
     t.inject(700, "ack 3001");
     t.expect_train(700, 3001, 5001);
     for (at, next) in [(701, 5001), (702, 6001), (704, 7001), (705, 8001)] {
-        t.inject(at, "ack 3001");
-        t.expect(at, &format!("{next}:{} .", next + 1000));
+        t.answers(at, "ack 3001", &format!("{next}:{} .", next + 1000));
         if at == 702 {
             t.inject(703, "ack 3001");
         }
@@ -342,8 +302,7 @@ fn without_sack_duplicates_below_the_recovery_point_start_no_recovery() {
     t.inject(706, "ack 3001");
     t.expect_nothing_until(750);
     assert_eq!(t.info().counters.fast_retransmits, 0);
-    t.inject(800, "ack 10001");
-    t.drain();
+    t.deliver(800, "ack 10001");
     t.expect_ca_state(CaState::Open);
 }
 
@@ -362,8 +321,7 @@ fn an_undone_timeout_restores_the_window_before_the_interrupted_recovery() {
     t.expect_ca_state(CaState::Loss);
     // An ACK that arrives within half an RTT after the second retransmission must be caused by the first
     // retransmission.
-    t.inject(205.0 + rto, "ack 1001 sack 1001:4001");
-    t.drain();
+    t.deliver(205.0 + rto, "ack 1001 sack 1001:4001");
     t.expect_ca_state(CaState::Recovery);
     t.expect_ssthresh(5);
     t.expect_cwnd(1);

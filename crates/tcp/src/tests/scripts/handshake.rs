@@ -26,8 +26,7 @@ fn the_events_of_a_connection_include_the_first_phase_of_congestion_control() {
 #[test]
 fn passive_open_answers_with_the_options_that_both_ends_support() {
     let mut t = Script::listen(linux(), PEER);
-    t.inject(0, &t.peer_syn("S"));
-    t.expect(0, "S. 0:0 ack 1 mss 1012 sackok wscale 7");
+    t.answers(0, &t.peer_syn("S"), "S. 0:0 ack 1 mss 1012 sackok wscale 7");
     t.expect_state(State::SynReceived);
     t.inject(100, "ack 1");
     t.expect_event(ConnEvent::Established);
@@ -47,8 +46,7 @@ fn the_window_of_a_syn_ack_is_a_whole_number_of_segments() {
 #[test]
 fn options_that_the_peer_did_not_offer_are_not_used() {
     let mut t = Script::listen(linux(), PEER);
-    t.inject(0, "S 0:0 mss 536 win 8000");
-    t.expect(0, "S. 0:0 ack 1 mss 1012");
+    t.answers(0, "S 0:0 mss 536 win 8000", "S. 0:0 ack 1 mss 1012");
     t.peer.wscale = 0;
     t.inject(50, "ack 1 win 8000");
     let info = t.info();
@@ -64,8 +62,7 @@ fn options_that_the_peer_did_not_offer_are_not_used() {
 fn without_an_mss_option_segments_have_536_octets() {
     // RFC 9293 section 3.7.1: without an MSS option, the sender assumes an MSS of 536 bytes.
     let mut t = Script::listen(linux(), NO_SACK);
-    t.inject(0, "S 0:0 win 8000");
-    t.expect(0, "S. 0:0 ack 1");
+    t.answers(0, "S 0:0 win 8000", "S. 0:0 ack 1");
     t.peer.wscale = 0;
     t.inject(50, "ack 1 win 8000");
     assert_eq!(t.info().snd_mss, Bytes::new(536));
@@ -76,8 +73,7 @@ fn the_window_in_a_syn_is_not_scaled() {
     // RFC 7323 section 2.2.
     let mut t = Script::connect(receive_buffer(linux(), 1_000_000), PEER);
     t.expect(0, "S 0:0 win 65535 wscale 4");
-    t.inject(100, &t.peer_syn("S. ack 1"));
-    t.expect(100, "ack 1 win 1000000");
+    t.answers(100, &t.peer_syn("S. ack 1"), "ack 1 win 1000000");
 }
 
 #[test]
@@ -110,11 +106,9 @@ fn an_unacknowledged_syn_ack_times_out_after_63_s() {
 #[test]
 fn a_lost_syn_ack_is_retransmitted_by_timer_and_for_a_repeated_syn() {
     let mut t = Script::listen(linux(), PEER);
-    t.inject(0, &t.peer_syn("S"));
-    t.expect(0, "S. 0:0 ack 1");
+    t.answers(0, &t.peer_syn("S"), "S. 0:0 ack 1");
     t.expect(1000, "S. 0:0 ack 1");
-    t.inject(1500, &t.peer_syn("S"));
-    t.expect(1500, "S. 0:0 ack 1");
+    t.answers(1500, &t.peer_syn("S"), "S. 0:0 ack 1");
     t.inject(1600, "ack 1");
     t.expect_state(State::Established);
     // Karn's rule: the ACK may answer any of the SYN-ACKs, so it provides no RTT sample.
@@ -127,8 +121,7 @@ fn after_a_retransmitted_syn_the_rto_starts_at_3_s() {
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
     t.expect(1000, "S 0:0");
-    t.inject(1100, &t.peer_syn("S. ack 1"));
-    t.expect(1100, "ack 1");
+    t.answers(1100, &t.peer_syn("S. ack 1"), "ack 1");
     assert_eq!(t.info().srtt, None);
     t.write(1100, 1000);
     t.expect(1100, "1:1001 .");
@@ -144,8 +137,7 @@ fn after_a_retransmitted_syn_the_echoed_timestamp_gives_the_rtt() {
     let mut t = Script::connect(linux(), TIMESTAMPS);
     t.expect(0, "S 0:0 ts 0:0");
     t.expect(1000, "S 0:0 ts 1000:0");
-    t.inject(1100, "S. 0:0 ack 1 win 65535 mss 1012 sackok wscale 8 ts 1100:1000");
-    t.expect(1100, "ack 1 ts 1100:1100");
+    t.answers(1100, "S. 0:0 ack 1 win 65535 mss 1012 sackok wscale 8 ts 1100:1000", "ack 1 ts 1100:1100");
     assert_eq!(t.info().srtt.map(|srtt| srtt.as_micros()), Some(100_000));
     assert_eq!(t.info().backoff, 0);
 }
@@ -161,8 +153,7 @@ fn a_syn_lost_twice_reduces_the_window_to_one_segment() {
             t.expect(*at, "S 0:0");
         }
         let answered = starts[lost] + 500;
-        t.inject(answered, &t.peer_syn("S. ack 1"));
-        t.expect(answered, "ack 1");
+        t.answers(answered, &t.peer_syn("S. ack 1"), "ack 1");
         t.expect_cwnd(segments);
     }
 }
@@ -197,15 +188,12 @@ fn a_late_answer_to_the_first_of_three_syns_keeps_the_initial_window() {
 fn a_syn_ack_for_a_repeated_syn_counts_as_lost_if_one_has_also_timed_out() {
     for (timeout, segments) in [(false, 10), (true, 1)] {
         let mut t = Script::listen(linux(), PEER);
-        t.inject(0, &t.peer_syn("S"));
-        t.expect(0, "S. 0:0 ack 1");
-        t.inject(500, &t.peer_syn("S"));
-        t.expect(500, "S. 0:0 ack 1");
+        t.answers(0, &t.peer_syn("S"), "S. 0:0 ack 1");
+        t.answers(500, &t.peer_syn("S"), "S. 0:0 ack 1");
         if timeout {
             t.expect(1500, "S. 0:0 ack 1");
         } else {
-            t.inject(1400, &t.peer_syn("S"));
-            t.expect(1400, "S. 0:0 ack 1");
+            t.answers(1400, &t.peer_syn("S"), "S. 0:0 ack 1");
         }
         t.inject(1600, "ack 1");
         t.expect_cwnd(segments);
@@ -221,10 +209,8 @@ fn syns_count_as_retransmissions_and_timeouts() {
     }
     assert_eq!((t.info().counters.retransmits, t.info().counters.timeouts), (2, 2));
     let mut t = Script::listen(linux(), PEER);
-    t.inject(0, &t.peer_syn("S"));
-    t.expect(0, "S. 0:0 ack 1");
-    t.inject(500, &t.peer_syn("S"));
-    t.expect(500, "S. 0:0 ack 1");
+    t.answers(0, &t.peer_syn("S"), "S. 0:0 ack 1");
+    t.answers(500, &t.peer_syn("S"), "S. 0:0 ack 1");
     assert_eq!((t.info().counters.retransmits, t.info().counters.timeouts), (1, 0));
 }
 
@@ -239,8 +225,7 @@ fn freebsd_retransmits_a_syn_after_3_s() {
 fn data_in_the_last_segment_of_the_handshake_is_accepted() {
     let mut t = Script::listen(linux(), PEER);
     t.reads = false;
-    t.inject(0, &t.peer_syn("S"));
-    t.expect(0, "S. 0:0 ack 1");
+    t.answers(0, &t.peer_syn("S"), "S. 0:0 ack 1");
     t.inject(100, "1:1001 ack 1");
     t.expect_state(State::Established);
     t.expect(100, ". 1:1 ack 1001");
@@ -250,8 +235,7 @@ fn data_in_the_last_segment_of_the_handshake_is_accepted() {
 #[test]
 fn data_completes_the_handshake_if_its_last_ack_was_lost() {
     let mut t = Script::listen(linux(), PEER);
-    t.inject(0, &t.peer_syn("S"));
-    t.expect(0, "S. 0:0 ack 1");
+    t.answers(0, &t.peer_syn("S"), "S. 0:0 ack 1");
     // The client's ACK and its first data segment were lost, and its second data segment arrives.
     t.inject(100, "1001:2001 ack 1");
     t.expect_state(State::Established);
@@ -263,8 +247,7 @@ fn a_repeated_syn_ack_is_acknowledged_again() {
     // This end's ACK was lost, so the peer repeats its SYN-ACK. This is the case of a SYN in a synchronized state (RFC
     // 9293 section 3.10.7.4).
     let mut t = Script::established(linux(), PEER);
-    t.inject(1100, &t.peer_syn("S. ack 1"));
-    t.expect(1100, ". 1:1 ack 1");
+    t.answers(1100, &t.peer_syn("S. ack 1"), ". 1:1 ack 1");
     t.expect_state(State::Established);
 }
 
@@ -273,13 +256,10 @@ fn syn_sent_answers_an_unacceptable_ack_with_a_reset() {
     // RFC 9293 section 3.10.7.3, first step: the answer is <SEQ=SEG.ACK><CTL=RST>, and the attempt continues.
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
-    t.inject(10, "S. 0:0 ack 500");
-    t.expect(10, "R 500:500");
+    t.answers(10, "S. 0:0 ack 500", "R 500:500");
     t.expect_state(State::SynSent);
-    t.inject(20, "1:1 ack 0");
-    t.expect(20, "R 0:0");
-    t.inject(100, &t.peer_syn("S. ack 1"));
-    t.expect(100, "ack 1");
+    t.answers(20, "1:1 ack 0", "R 0:0");
+    t.answers(100, &t.peer_syn("S. ack 1"), "ack 1");
 }
 
 #[test]
@@ -299,10 +279,8 @@ fn syn_sent_accepts_a_reset_only_with_an_acceptable_ack() {
 fn syn_received_ends_only_with_an_ack_of_its_syn() {
     // RFC 9293 section 3.10.7.4, fifth check: an unacceptable ACK is answered with <SEQ=SEG.ACK><CTL=RST>.
     let mut t = Script::listen(linux(), PEER);
-    t.inject(0, &t.peer_syn("S"));
-    t.expect(0, "S. 0:0 ack 1");
-    t.inject(50, "1:1 ack 5001");
-    t.expect(50, "R 5001:5001");
+    t.answers(0, &t.peer_syn("S"), "S. 0:0 ack 1");
+    t.answers(50, "1:1 ack 5001", "R 5001:5001");
     t.expect_state(State::SynReceived);
     t.inject(100, "1:1 ack 1");
     t.expect_state(State::Established);
@@ -314,8 +292,7 @@ fn listen_answers_an_ack_with_a_reset() {
     // and is answered with a reset.
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, "R 0:0");
-    t.inject(10, "5:5 ack 77");
-    t.expect(10, "R 77:77");
+    t.answers(10, "5:5 ack 77", "R 77:77");
     t.expect_state(State::Listen);
 }
 
@@ -324,8 +301,7 @@ fn data_written_before_the_handshake_is_sent_when_the_handshake_ends() {
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
     t.write(0, 2000);
-    t.inject(100, &t.peer_syn("S. ack 1"));
-    t.expect(100, "1:1001 ack 1");
+    t.answers(100, &t.peer_syn("S. ack 1"), "1:1001 ack 1");
     t.expect(100, "1001:2001 ack 1");
 }
 
@@ -334,10 +310,8 @@ fn both_ends_can_send_at_the_same_time() {
     let mut t = Script::established(linux(), Peer { window: 1 << 18, ..PEER });
     t.write(100, 1000);
     t.expect(100, "1:1001 ack 1");
-    t.inject(150, "1:1001 ack 1");
-    t.expect(150, "1001:1001 ack 1001");
-    t.inject(200, "1001:2001 ack 1001");
-    t.expect(200, "1001:1001 ack 2001");
+    t.answers(150, "1:1001 ack 1", "1001:1001 ack 1001");
+    t.answers(200, "1001:2001 ack 1001", "1001:1001 ack 2001");
     assert_eq!(t.info().in_flight, Bytes::ZERO);
 }
 

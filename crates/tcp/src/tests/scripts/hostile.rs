@@ -26,8 +26,7 @@ fn an_ack_of_data_never_sent_is_ignored_by_linux_and_answered_by_freebsd() {
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 4_000);
     t.expect_train(100, 1, 4_001);
-    t.inject(200, "ack 4002");
-    t.expect(200, ". 4001:4001 ack 1");
+    t.answers(200, "ack 4002", ". 4001:4001 ack 1");
     assert_eq!(t.info().unacked, 4);
     // Linux's tcp_ack drops the segment without an answer.
     let mut t = Script::established(linux(), PEER);
@@ -43,8 +42,7 @@ fn an_ack_of_data_never_sent_is_ignored_by_linux_and_answered_by_freebsd() {
 fn an_ack_older_than_the_largest_window_is_challenged() {
     // RFC 5961 section 5.2: the acknowledgement number is older than SND.UNA - MAX.SND.WND.
     let mut t = Script::established(linux(), PEER);
-    t.inject(100, "ack -2000000");
-    t.expect(100, ". 1:1 ack 1");
+    t.answers(100, "ack -2000000", ". 1:1 ack 1");
     t.expect_state(State::Established);
 }
 
@@ -53,8 +51,7 @@ fn a_reset_in_the_window_but_not_at_its_edge_is_challenged() {
     // RFC 5961 section 3.2: a reset in the window whose sequence number is not the next expected one is answered with a
     // challenge ACK.
     let mut t = Script::established(linux(), PEER);
-    t.inject(200, "R 500:500");
-    t.expect(200, ". 1:1 ack 1");
+    t.answers(200, "R 500:500", ". 1:1 ack 1");
     t.expect_state(State::Established);
     // A reset outside of the window is dropped.
     t.inject(1200, "R 500000:500000");
@@ -67,11 +64,9 @@ fn a_syn_with_any_sequence_number_is_challenged() {
     // RFC 5961: a SYN is answered with a challenge ACK (section 4.2), and the rate of challenge ACKs is limited
     // (section 7).
     let mut t = Script::established(linux(), PEER);
-    t.inject(200, "S 500:500");
-    t.expect(200, ". 1:1 ack 1");
+    t.answers(200, "S 500:500", ". 1:1 ack 1");
     t.inject(300, "S 600:600");
-    t.inject(800, "S 600:600");
-    t.expect(800, ". 1:1 ack 1");
+    t.answers(800, "S 600:600", ". 1:1 ack 1");
     t.expect_state(State::Established);
 }
 
@@ -79,25 +74,20 @@ fn a_syn_with_any_sequence_number_is_challenged() {
 fn segments_without_data_outside_the_window_are_answered_at_most_twice_per_second() {
     // Two ends that disagree about their sequence numbers must not answer each other forever.
     let mut t = Script::established(linux(), PEER);
-    t.inject(200, "900000:900000 ack 1");
-    t.expect(200, ". 1:1 ack 1");
+    t.answers(200, "900000:900000 ack 1", ". 1:1 ack 1");
     for at in 201..300 {
         t.inject(at, "900000:900000 ack 1");
     }
-    t.inject(700, "900000:900000 ack 1");
-    t.expect(700, ". 1:1 ack 1");
+    t.answers(700, "900000:900000 ack 1", ". 1:1 ack 1");
 }
 
 #[test]
 fn segments_with_old_timestamps_are_rejected_and_answered() {
     // PAWS (RFC 7323 section 5.3 R1): a segment with an old timestamp is dropped and answered with an ACK.
     let mut t = Script::established(linux(), TIMESTAMPS);
-    t.inject(200, "1:1001 ts 200:100");
-    t.expect(200, "ack 1001 ts 200:200");
-    t.inject(210, "1001:2001 ts 150:100");
-    t.expect(210, "ack 1001 ts 210:200");
-    t.inject(220, "1001:2001 ts 200:100");
-    t.expect(220, "ack 2001 ts 220:200");
+    t.answers(200, "1:1001 ts 200:100", "ack 1001 ts 200:200");
+    t.answers(210, "1001:2001 ts 150:100", "ack 1001 ts 210:200");
+    t.answers(220, "1001:2001 ts 200:100", "ack 2001 ts 220:200");
 }
 
 #[test]
@@ -105,12 +95,9 @@ fn only_a_segment_at_the_left_edge_sets_the_echoed_timestamp() {
     // RFC 7323 section 4.3: the ACK echoes the timestamp of the earliest segment that the ACK covers, so that the
     // sender's RTT sample includes the delay caused by delayed ACKs and holes.
     let mut t = Script::established(linux(), TIMESTAMPS);
-    t.inject(200, "1:1001 ts 200:100");
-    t.expect(200, "ack 1001 ts 200:200");
-    t.inject(210, "2001:3001 ts 210:100");
-    t.expect(210, "ack 1001 sack 2001:3001 ts 210:200");
-    t.inject(220, "1001:2001 ts 205:100");
-    t.expect(220, "ack 3001 ts 220:205");
+    t.answers(200, "1:1001 ts 200:100", "ack 1001 ts 200:200");
+    t.answers(210, "2001:3001 ts 210:100", "ack 1001 sack 2001:3001 ts 210:200");
+    t.answers(220, "1001:2001 ts 205:100", "ack 3001 ts 220:205");
 }
 
 #[test]
@@ -118,8 +105,7 @@ fn a_delayed_ack_echoes_the_timestamp_of_its_first_segment() {
     // RFC 7323 section 4.3 case A.
     let mut t = Script::established(super::script::freebsd(), TIMESTAMPS);
     t.inject(200, "1:1001 ts 200:100");
-    t.inject(210, "1001:2001 ts 210:100");
-    t.expect(210, "ack 2001 ts 210:200");
+    t.answers(210, "1001:2001 ts 210:100", "ack 2001 ts 210:200");
 }
 
 #[test]
@@ -127,15 +113,13 @@ fn a_segment_without_ack_is_dropped() {
     // RFC 9293 section 3.10.7.4, fifth check: if the ACK bit is off, drop the segment.
     let mut t = Script::established(linux(), PEER);
     t.inject_bare(200, "1:1001");
-    t.inject(300, "1:1001");
-    t.expect(300, "ack 1001");
+    t.answers(300, "1:1001", "ack 1001");
 }
 
 #[test]
 fn data_beyond_the_window_is_cut_off() {
     let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
     t.reads = false;
-    t.inject(100, "1:3001");
-    t.expect(100, "ack 2001 win 0");
+    t.answers(100, "1:3001", "ack 2001 win 0");
     assert_eq!(t.connection.readable(), 2000);
 }

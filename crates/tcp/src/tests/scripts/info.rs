@@ -21,8 +21,7 @@ fn the_info_contains_the_time_since_the_last_segment_of_each_kind() {
     assert_eq!(t.info().last_data_recv, None);
     t.write(200, 1000);
     t.expect(200, "1:1001 .");
-    t.inject(300, "1:1001 ack 1001");
-    t.expect(300, "ack 1001");
+    t.answers(300, "1:1001 ack 1001", "ack 1001");
     t.expect_nothing_until(450);
     let info = t.info();
     assert_eq!(
@@ -54,12 +53,10 @@ fn rate_samples_after_a_pause_are_app_limited() {
     t.write(1000, 100_000);
     t.expect_train(1000, 5001, 15_001);
     // The app-limited sample is reported, because its rate is higher than that of the last sample.
-    t.inject(1100, "ack 15001");
-    t.drain();
+    t.deliver(1100, "ack 15001");
     let info = t.info();
     assert_eq!((info.delivery_rate, info.delivery_rate_app_limited), (Some(BitRate::from_bps(800_000)), true));
-    t.inject(1200, "ack 20001");
-    t.drain();
+    t.deliver(1200, "ack 20001");
     assert!(!t.info().delivery_rate_app_limited);
 }
 
@@ -123,8 +120,7 @@ fn the_minimum_rtt_after_a_retransmission_is_computed_from_the_echo() {
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
-    t.inject(200, "ack 1 sack 1001:4001 ts 200:100");
-    t.drain();
+    t.deliver(200, "ack 1 sack 1001:4001 ts 200:100");
     assert_eq!((t.info().counters.retransmits, t.info().min_rtt), (1, Some(MS(100))));
     t.inject(250, "ack 4001 ts 250:200");
     assert_eq!(t.info().min_rtt, Some(MS(50)));

@@ -20,8 +20,7 @@ fn write_some(t: &mut Script) -> Result<u64, WriteError> {
 fn a_close_with_unread_data_sends_a_reset() {
     let mut t = established();
     t.reads = false;
-    t.inject(100, "1:1001");
-    t.expect(100, "ack 1001");
+    t.answers(100, "1:1001", "ack 1001");
     t.leave(150);
     t.expect(150, "R. 1:1 ack 1001");
     t.expect_state(State::Closed);
@@ -35,8 +34,7 @@ fn data_after_close_is_answered_with_a_reset() {
     t.expect(100, "F. 1:1 ack 1");
     t.inject(200, "ack 2");
     t.expect_state(State::FinWait2);
-    t.inject(300, "1:1001 ack 2");
-    t.expect(300, "R 2:2");
+    t.answers(300, "1:1001 ack 2", "R 2:2");
     t.expect_event(ConnEvent::Failed(ConnError::Reset));
     assert!(t.connection.is_finished());
 }
@@ -50,8 +48,7 @@ fn written_data_is_delivered_after_a_close() {
     t.leave(100);
     t.expect(100, "F. 1501:1501 ack 1");
     assert_eq!(write_some(&mut t), Err(WriteError::Closed));
-    t.inject(200, "F 1:1 ack 1502");
-    t.expect(200, "ack 2");
+    t.answers(200, "F 1:1 ack 1502", "ack 2");
     t.expect_state(State::TimeWait);
 }
 
@@ -75,8 +72,7 @@ fn fin_wait_2_has_no_timeout_after_a_shutdown_for_writing() {
     t.expect(100, "F. 1:1 ack 1");
     t.inject(200, "ack 2");
     t.expect_nothing_until(1_000_000);
-    t.inject(1_000_000, "1:1001 ack 2");
-    t.expect(1_000_000, "2:2 ack 1001");
+    t.answers(1_000_000, "1:1001 ack 2", "2:2 ack 1001");
     t.expect_state(State::FinWait2);
 }
 
@@ -98,21 +94,17 @@ fn readiness_is_reported_once() {
     t.reads = false;
     t.connection.watch_readiness();
     t.expect_no_event();
-    t.inject(100, "1:1001");
-    t.expect(100, "ack 1001");
+    t.answers(100, "1:1001", "ack 1001");
     t.expect_event(ConnEvent::Readable);
-    t.inject(101, "1001:2001");
-    t.expect(101, "ack 2001");
+    t.answers(101, "1001:2001", "ack 2001");
     t.expect_no_event();
     // The read was limited to fewer bytes than were available, so the reader is not waiting for more.
     t.read(110, 500);
-    t.inject(111, "2001:3001");
-    t.expect(111, "ack 3001");
+    t.answers(111, "2001:3001", "ack 3001");
     t.expect_no_event();
     assert_eq!(t.connection.read(super::script::instant(112), 10_000).map(|data| data.len()), Ok(2500));
     assert_eq!(t.connection.read(super::script::instant(112), 10_000).unwrap_err(), ReadError::Blocked);
-    t.inject(113, "3001:3501");
-    t.expect(113, "ack 3501");
+    t.answers(113, "3001:3501", "ack 3501");
     t.expect_event(ConnEvent::Readable);
     // The whole write fits into the buffer, so the writer does not wait.
     t.write(120, 4000);
@@ -120,8 +112,7 @@ fn readiness_is_reported_once() {
     t.inject(220, "ack 1001");
     t.expect_no_event();
     assert_eq!(t.connection.write(&Payload::virtual_len(3000)), Ok(1000));
-    t.inject(221, "ack 2001");
-    t.expect(221, "4001:5001 .");
+    t.answers(221, "ack 2001", "4001:5001 .");
     t.expect_event(ConnEvent::Writable);
     t.inject(222, "ack 3001");
     t.expect_no_event();
@@ -131,8 +122,7 @@ fn readiness_is_reported_once() {
 fn a_failed_connection_reports_its_error() {
     let mut t = established();
     t.reads = false;
-    t.inject(100, "1:1001");
-    t.expect(100, "ack 1001");
+    t.answers(100, "1:1001", "ack 1001");
     t.inject(150, "R 1001:1001");
     t.expect_event(ConnEvent::Failed(ConnError::Reset));
     assert_eq!(t.connection.error(), Some(ConnError::Reset));

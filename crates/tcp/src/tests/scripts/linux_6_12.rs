@@ -47,8 +47,7 @@ fn the_segment_with_the_fin_waits_for_the_congestion_window() {
     with_full_window(linux()).expect(110, "F. 10001:10501 ack 1");
     let mut t = with_full_window(linux_6_12());
     t.expect_nothing_until(199);
-    t.inject(200, "ack 1001");
-    t.expect(200, "F. 10001:10501 ack 1");
+    t.answers(200, "ack 1001", "F. 10001:10501 ack 1");
 
     let mut t = Script::established(linux_6_12(), PEER);
     t.inject(100, "ack 1 win 1024");
@@ -57,8 +56,7 @@ fn the_segment_with_the_fin_waits_for_the_congestion_window() {
     t.close(100);
     t.inject(200, "ack 1001 win 512");
     t.expect_nothing_until(220);
-    t.inject(230, "ack 1001 win 768");
-    t.expect(230, "F. 1001:1513 ack 1");
+    t.answers(230, "ack 1001 win 768", "F. 1001:1513 ack 1");
 }
 
 /// Returns a script with an RTT of 400 ms. Segments have arrived 1 s apart, and each segment has doubled the
@@ -68,8 +66,7 @@ fn slow_peer(profile: Profile) -> Script {
     let ack = AckSettings { quick_acks: 0, grain, ..profile.ack };
     let mut t = Script::connect(Profile { ack, ..receive_buffer(profile, 64_000) }, PEER);
     t.expect(0, "S 0:0");
-    t.inject(400, &t.peer_syn("S. ack 1"));
-    t.expect(400, "ack 1");
+    t.answers(400, &t.peer_syn("S. ack 1"), "ack 1");
     for n in 1..4 {
         t.inject(n * 1000, &format!("{}:{}", n * 1000 - 999, n * 1000 + 1));
         t.drain_until(n * 1000 + 500);
@@ -102,8 +99,7 @@ fn the_window_depends_on_the_memory_of_a_measured_segment() {
     for (profile, most) in [(linux(), 65_536 - 1012), (linux_6_12(), 70_173)] {
         let mut t = Script::established(profile, PEER);
         for n in 0..40 {
-            t.inject(100, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
-            t.drain();
+            t.deliver(100, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
         }
         assert_eq!(t.info().rcv_ssthresh, Bytes::new(most), "{}", t.story());
     }
@@ -116,8 +112,7 @@ fn a_large_buffer_is_advertised_at_once() {
     for (profile, offered) in [(linux(), 65_536), (linux_6_12(), 198_988)] {
         let mut t = Script::connect(Profile { receive_buffer, ..profile }, PEER);
         t.expect(0, "S 0:0 win 65535");
-        t.inject(100, &t.peer_syn("S. ack 1"));
-        t.expect(100, &format!("ack 1 win {offered}"));
+        t.answers(100, &t.peer_syn("S. ack 1"), &format!("ack 1 win {offered}"));
     }
 }
 
@@ -126,8 +121,7 @@ fn a_large_buffer_is_advertised_at_once() {
 fn a_segment_after_a_gap_updates_the_segment_size() {
     for (profile, measured) in [(linux(), 536), (linux_6_12(), 1000)] {
         let mut t = Script::established(profile, PEER);
-        t.inject(100, "1001:2001");
-        t.drain();
+        t.deliver(100, "1001:2001");
         assert_eq!(t.info().rcv_mss, Bytes::new(measured));
     }
 }
@@ -140,10 +134,8 @@ fn a_window_without_scaling_is_at_most_65535_octets() {
         let mut t = Script::connect(Profile { receive_buffer: buffer, ..profile }, PEER);
         (t.peer.wscale, t.peer.window, t.reads) = (0, 65_535, false);
         t.expect(0, "S 0:0");
-        t.inject(100, "S. 0:0 ack 1 win 65535 mss 1000 sackok");
-        t.expect(100, "ack 1 win 65535");
-        t.inject(100, "1:1001");
-        t.expect(100, "ack 1001 win 65535");
+        t.answers(100, "S. 0:0 ack 1 win 65535 mss 1000 sackok", "ack 1 win 65535");
+        t.answers(100, "1:1001", "ack 1001 win 65535");
         t.read(110, 1000);
         t.expect_nothing_until(200);
     }

@@ -46,8 +46,7 @@ fn outstanding_data_is_retransmitted_at_once_in_smaller_segments() {
     t.expect(211, "10001:10801 .");
     t.expect(211, "10801:11001 .");
     t.drain();
-    t.inject(310, "ack 10001");
-    t.drain();
+    t.deliver(310, "ack 10001");
     t.expect_ca_state(CaState::Open);
     assert_eq!(t.info().counters.timeouts, 0);
 }
@@ -56,8 +55,7 @@ fn outstanding_data_is_retransmitted_at_once_in_smaller_segments() {
 fn the_rest_of_an_old_segment_counts_as_a_segment_in_flight() {
     let mut t = after_packet_too_big(60_000);
     t.drain();
-    t.inject(210, "ack 10001");
-    t.drain();
+    t.deliver(210, "ack 10001");
     // Linux counts packets: a piece of 800 bytes and the following piece of 200 bytes take the space of two segments in
     // the window.
     let info = t.info();
@@ -97,8 +95,7 @@ fn data_that_sack_reported_is_neither_cut_nor_sent_again() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 10_000);
     t.expect_train(100, 1, 10_001);
-    t.inject(150, "ack 1 sack 5001:6001");
-    t.drain();
+    t.deliver(150, "ack 1 sack 5001:6001");
     t.too_big(160, 1, 840);
     assert_eq!(t.info().sacked, 1);
     // The window of ten segments has space for nine pieces next to the SACKed segment.
@@ -108,11 +105,9 @@ fn data_that_sack_reported_is_neither_cut_nor_sent_again() {
     }
     t.expect(160, "4001:4801 .");
     t.drain();
-    t.inject(260, "ack 1 sack 5001:7001");
-    t.drain();
+    t.deliver(260, "ack 1 sack 5001:7001");
     assert_eq!(t.info().sacked, 3, "the second thousand in two pieces");
-    t.inject(270, "ack 10001");
-    t.drain();
+    t.deliver(270, "ack 10001");
 }
 
 /// tcp_current_ssthresh: outside of a recovery the threshold is at least 3/4 of the window.
@@ -137,15 +132,13 @@ fn a_message_that_leaves_the_segment_size_leaves_the_recovery() {
         let mut t = Script::established(linux(), PEER);
         t.write(100, 30_000);
         t.expect_train(100, 1, 10_001);
-        t.inject(200, "ack 1 sack 1001:4001");
-        t.drain();
+        t.deliver(200, "ack 1 sack 1001:4001");
         t.expect_ca_state(CaState::Recovery);
         for mtu in told {
             t.too_big(201, 5001, *mtu);
         }
         let first = t.info().snd_cwnd;
-        t.inject(202, "ack 1 sack 1001:5001");
-        t.drain();
+        t.deliver(202, "ack 1 sack 1001:5001");
         (first, t.info().snd_cwnd, t.info().in_flight)
     };
     assert_eq!(windows(&[1051, 1040]), windows(&[]));

@@ -6,8 +6,7 @@ use super::script::{PEER, Script, linux, receive_buffer};
 fn past_quick_acks() -> Script {
     let mut t = Script::established(receive_buffer(linux(), 64_000), PEER);
     for n in 0..16 {
-        t.inject(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
-        t.expect(100 + n, &format!("ack {}", n * 1000 + 1001));
+        t.answers(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001), &format!("ack {}", n * 1000 + 1001));
     }
     t
 }
@@ -18,8 +17,7 @@ fn past_quick_acks() -> Script {
 fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
     for n in 0..acks {
         let (at, start) = ((from_ms + n) as u32, 16_001 + n * 1000);
-        t.inject(at, &format!("{start}:{}", start + 1000));
-        t.expect(at, &format!("ack {}", start + 1000));
+        t.answers(at, &format!("{start}:{}", start + 1000), &format!("ack {}", start + 1000));
     }
     let (at, start) = ((from_ms + acks) as u32, 16_001 + acks * 1000);
     t.inject(at, &format!("{start}:{}", start + 1000));
@@ -32,13 +30,11 @@ fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
 #[test]
 fn old_data_outside_the_window_grants_sixteen_quick_acks() {
     let mut t = past_quick_acks();
-    t.inject(130, "1:1001");
-    t.expect(130, "ack 16001 sack 1:1001");
+    t.answers(130, "1:1001", "ack 16001 sack 1:1001");
     expect_quick(&mut t, 131, 16);
     // Data beyond the window is also acknowledged at once, but grants no quick ACKs.
     let mut t = past_quick_acks();
-    t.inject(130, "900001:901001");
-    t.expect(130, "ack 16001");
+    t.answers(130, "900001:901001", "ack 16001");
     expect_quick(&mut t, 131, 0);
 }
 
@@ -46,8 +42,7 @@ fn old_data_outside_the_window_grants_sixteen_quick_acks() {
 #[test]
 fn a_duplicate_within_the_window_uses_up_a_quick_ack() {
     let mut t = past_quick_acks();
-    t.inject(130, "15001:16001");
-    t.expect(130, "ack 16001 sack 15001:16001");
+    t.answers(130, "15001:16001", "ack 16001 sack 15001:16001");
     expect_quick(&mut t, 131, 15);
 }
 
@@ -55,17 +50,14 @@ fn a_duplicate_within_the_window_uses_up_a_quick_ack() {
 #[test]
 fn old_data_outside_the_window_ends_pingpong_mode() {
     let mut t = Script::established(linux(), PEER);
-    t.inject(100, "1:301");
-    t.expect(100, "ack 301");
+    t.answers(100, "1:301", "ack 301");
     t.write(110, 500);
     t.expect(110, "1:501 ack 301");
     t.inject(210, "301:601 ack 501");
     t.write(220, 500);
     t.expect(220, "501:1001 ack 601");
-    t.inject(300, "1:301 ack 1001");
-    t.expect(300, "ack 601 sack 1:301");
-    t.inject(310, "601:901");
-    t.expect(310, "ack 901");
+    t.answers(300, "1:301 ack 1001", "ack 601 sack 1:301");
+    t.answers(310, "601:901", "ack 901");
 }
 
 /// tcp_incr_quickack: one quick ACK per two full segments of the advertised window.
@@ -92,8 +84,7 @@ fn a_pause_does_not_change_the_delayed_ack_timeout() {
     t.inject(200, "16001:17001");
     t.expect(240, "ack 17001");
     assert_eq!(t.info().ato.as_millis_f64(), 80.0);
-    t.inject(1000, "17001:18001");
-    t.expect(1000, "ack 18001");
+    t.answers(1000, "17001:18001", "ack 18001");
     assert_eq!(t.info().ato.as_millis_f64(), 80.0);
 }
 
@@ -102,8 +93,7 @@ fn a_pause_does_not_change_the_delayed_ack_timeout() {
 fn the_delay_follows_the_time_between_segments() {
     let mut t = Script::established(linux(), PEER);
     for (number, (at, delay)) in [(100, 40), (130, 50), (145, 45), (165, 42)].into_iter().enumerate() {
-        t.inject(at, &format!("{}:{}", 1000 * number + 1, 1000 * number + 1001));
-        t.drain();
+        t.deliver(at, &format!("{}:{}", 1000 * number + 1, 1000 * number + 1001));
         assert_eq!(t.info().ato.as_nanos() / 1_000_000, delay, "after {at} ms");
     }
 }

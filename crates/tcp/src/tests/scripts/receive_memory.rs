@@ -38,8 +38,7 @@ fn small_out_of_order_segments_also_open_the_window() {
     ] {
         let mut t = with_buffer(200_000, max);
         let before = t.info().rcv_ssthresh.get();
-        t.inject(100, segment);
-        t.drain();
+        t.deliver(100, segment);
         assert_eq!(t.info().rcv_ssthresh.get() - before, opened, "{segment} of at most {max}");
     }
 }
@@ -60,8 +59,7 @@ fn an_ack_that_would_advertise_less_than_the_syn_ack_is_delayed() {
         let ack = AckSettings { quick_acks: 0, ..linux().ack };
         let mut t = Script::listen(Profile { receive_buffer, ack, ..linux() }, PEER);
         t.reads = false;
-        t.inject(0, &t.peer_syn("S"));
-        t.expect(0, &format!("S. 0:0 ack 1 win {offered}"));
+        t.answers(0, &t.peer_syn("S"), &format!("S. 0:0 ack 1 win {offered}"));
         t.inject(100, "ack 1");
         t.inject(101, "1:1001");
         t.inject(102, "1001:2001");

@@ -17,13 +17,10 @@ fn ten_out(profile: Profile, no_sack: bool) -> Script {
 /// the third SACK triggers the retransmission.
 fn in_sack_recovery(profile: Profile) -> Script {
     let mut t = ten_out(profile, false);
-    t.inject(200, "ack 1 sack 1001:2001");
-    t.expect(200, "10001:11001 .");
+    t.answers(200, "ack 1 sack 1001:2001", "10001:11001 .");
     t.expect_ca_state(CaState::Disorder);
-    t.inject(201, "ack 1 sack 1001:3001");
-    t.expect(201, "11001:12001 .");
-    t.inject(202, "ack 1 sack 1001:4001");
-    t.expect(202, "1:1001 .");
+    t.answers(201, "ack 1 sack 1001:3001", "11001:12001 .");
+    t.answers(202, "ack 1 sack 1001:4001", "1:1001 .");
     t.expect_ca_state(CaState::Recovery);
     t.expect_ssthresh(5);
     t
@@ -35,28 +32,22 @@ fn prr_sends_one_segment_per_two_delivered_until_ssthresh_is_reached() {
     // RecoverFS ten.
     let mut t = in_sack_recovery(linux());
     t.inject(203, "ack 1 sack 1001:5001");
-    t.inject(204, "ack 1 sack 1001:6001");
-    t.expect(204, "12001:13001 .");
+    t.answers(204, "ack 1 sack 1001:6001", "12001:13001 .");
     t.inject(205, "ack 1 sack 1001:7001");
-    t.inject(206, "ack 1 sack 1001:8001");
-    t.expect(206, "13001:14001 .");
+    t.answers(206, "ack 1 sack 1001:8001", "13001:14001 .");
     t.inject(207, "ack 1 sack 1001:9001");
     // Five segments are in flight, which equals the threshold. From now on one segment is sent for each delivered
     // segment.
     t.inject(208, "ack 1 sack 1001:10001");
-    t.inject(300, "ack 1 sack 1001:11001");
-    t.expect(300, "14001:15001 .");
-    t.inject(301, "ack 1 sack 1001:12001");
-    t.expect(301, "15001:16001 .");
-    t.inject(302, "ack 12001");
-    t.expect(302, "16001:17001 .");
+    t.answers(300, "ack 1 sack 1001:11001", "14001:15001 .");
+    t.answers(301, "ack 1 sack 1001:12001", "15001:16001 .");
+    t.answers(302, "ack 12001", "16001:17001 .");
     t.expect_ca_state(CaState::Open);
     t.expect_cwnd(5);
     // Congestion avoidance: the window grows by one segment per delivered window. The last ACK has already contributed
     // one segment to this count.
     for (ack, new) in [(13_001, 17_001), (14_001, 18_001), (15_001, 19_001)] {
-        t.inject(400, &format!("ack {ack}"));
-        t.expect(400, &format!("{new}:{} .", new + 1000));
+        t.answers(400, &format!("ack {ack}"), &format!("{new}:{} .", new + 1000));
         t.expect_cwnd(5);
     }
     t.inject(401, "ack 16001");
@@ -69,18 +60,12 @@ fn prr_grows_back_to_ssthresh_in_slow_start_after_heavy_loss() {
     // RFC 6937 section 3.1, slow-start reduction bound. Linux adds a segment only for an ACK that acknowledges new
     // data.
     let mut t = ten_out(linux(), false);
-    t.inject(200, "ack 1 sack 6001:7001");
-    t.expect(200, "10001:11001 .");
-    t.inject(201, "ack 1 sack 6001:8001");
-    t.expect(201, "11001:12001 .");
-    t.inject(202, "ack 1 sack 6001:9001");
-    t.expect(202, "1:1001 .");
-    t.inject(203, "ack 1 sack 6001:10001");
-    t.expect(203, "1001:2001 .");
-    t.inject(300, "ack 1 sack 6001:11001");
-    t.expect(300, "2001:3001 .");
-    t.inject(301, "ack 1 sack 6001:12001");
-    t.expect(301, "3001:4001 .");
+    t.answers(200, "ack 1 sack 6001:7001", "10001:11001 .");
+    t.answers(201, "ack 1 sack 6001:8001", "11001:12001 .");
+    t.answers(202, "ack 1 sack 6001:9001", "1:1001 .");
+    t.answers(203, "ack 1 sack 6001:10001", "1001:2001 .");
+    t.answers(300, "ack 1 sack 6001:11001", "2001:3001 .");
+    t.answers(301, "ack 1 sack 6001:12001", "3001:4001 .");
     t.inject(302, "ack 1001 sack 6001:12001");
     t.expect_train(302, 4001, 6001);
 }
@@ -94,10 +79,8 @@ fn without_prr_the_window_is_reduced_at_once() {
     for (at, end) in [(203, 5001), (204, 6001), (205, 7001), (206, 8001)] {
         t.inject(at, &format!("ack 1 sack 1001:{end}"));
     }
-    t.inject(207, "ack 1 sack 1001:9001");
-    t.expect(207, "12001:13001 .");
-    t.inject(208, "ack 1 sack 1001:10001");
-    t.expect(208, "13001:14001 .");
+    t.answers(207, "ack 1 sack 1001:9001", "12001:13001 .");
+    t.answers(208, "ack 1 sack 1001:10001", "13001:14001 .");
 }
 
 #[test]
@@ -107,8 +90,7 @@ fn without_limited_transmit_the_first_two_duplicates_send_nothing() {
     let mut t = ten_out(Profile { limited_transmit: false, ..linux() }, false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.inject(201, "ack 1 sack 1001:3001");
-    t.inject(202, "ack 1 sack 1001:4001");
-    t.expect(202, "1:1001 .");
+    t.answers(202, "ack 1 sack 1001:4001", "1:1001 .");
 }
 
 #[test]
@@ -117,15 +99,12 @@ fn rack_detects_a_lost_retransmission_by_data_sent_later() {
     // delivered, so the retransmission counts as lost.
     let mut t = in_sack_recovery(linux());
     t.inject(203, "ack 1 sack 1001:5001");
-    t.inject(204, "ack 1 sack 1001:6001");
-    t.expect(204, "12001:13001 .");
+    t.answers(204, "ack 1 sack 1001:6001", "12001:13001 .");
     for (at, end) in [(300, 11_001), (301, 12_001)] {
-        t.inject(at, &format!("ack 1 sack 1001:{end}"));
-        t.drain();
+        t.deliver(at, &format!("ack 1 sack 1001:{end}"));
     }
     assert_eq!(t.info().retrans, 1);
-    t.inject(304, "ack 1 sack 1001:13001");
-    t.expect(304, "1:1001 .");
+    t.answers(304, "ack 1 sack 1001:13001", "1:1001 .");
     t.drain();
     assert_eq!(t.info().counters.retransmits, 2);
 }
@@ -136,10 +115,8 @@ fn in_freebsd_all_holes_below_the_highest_sack_are_lost() {
         Profile { loss_detection: LossDetection::FreeBsd, cwnd_reduction: CwndReduction::Immediate, ..linux() },
         false,
     );
-    t.inject(200, "ack 1 sack 6001:7001");
-    t.expect(200, "10001:11001 .");
-    t.inject(200, "ack 1 sack 6001:8001");
-    t.expect(200, "11001:12001 .");
+    t.answers(200, "ack 1 sack 6001:7001", "10001:11001 .");
+    t.answers(200, "ack 1 sack 6001:8001", "11001:12001 .");
     // Twelve segments are outstanding: three are SACKed, six are lost, and three are in flight. The window has space
     // for two more segments.
     t.inject(200, "ack 1 sack 6001:9001");
@@ -155,17 +132,14 @@ fn fack_marks_holes_lost_by_their_distance_to_the_highest_sack() {
     // One SACK suffices: of the seven segments below the SACKed segment, the lower five have at least three segments
     // above them.
     let mut t = ten_out(linux_2_6_recovery(), false);
-    t.inject(200, "ack 1 sack 7001:8001");
-    t.expect(200, "1:1001 .");
+    t.answers(200, "ack 1 sack 7001:8001", "1:1001 .");
     t.expect_ca_state(CaState::Recovery);
     assert_eq!(t.info().lost, 5);
     // Two segments above a hole are fewer than the threshold of three.
     let mut t = ten_out(linux_2_6_recovery(), false);
-    t.inject(200, "ack 1 sack 2001:3001");
-    t.expect(200, "10001:11001 .");
+    t.answers(200, "ack 1 sack 2001:3001", "10001:11001 .");
     t.expect_ca_state(CaState::Disorder);
-    t.inject(201, "ack 1 sack 2001:4001");
-    t.expect(201, "1:1001 .");
+    t.answers(201, "ack 1 sack 2001:4001", "1:1001 .");
     assert_eq!(t.info().lost, 1, "the second segment has two above it");
 }
 
@@ -175,19 +149,15 @@ fn rate_halving_sends_one_segment_per_two_acks_until_the_window_is_halved() {
     // Nine segments are in flight. From now on one segment is sent per two ACKs.
     t.inject(203, "ack 1 sack 1001:5001");
     t.expect_cwnd(8);
-    t.inject(204, "ack 1 sack 1001:6001");
-    t.expect(204, "12001:13001 .");
+    t.answers(204, "ack 1 sack 1001:6001", "12001:13001 .");
     t.inject(205, "ack 1 sack 1001:7001");
     t.expect_cwnd(7);
-    t.inject(206, "ack 1 sack 1001:8001");
-    t.expect(206, "13001:14001 .");
+    t.answers(206, "ack 1 sack 1001:8001", "13001:14001 .");
     for (at, end) in [(207, 9001), (208, 10_001), (300, 11_001), (301, 12_001)] {
-        t.inject(at, &format!("ack 1 sack 1001:{end}"));
-        t.drain();
+        t.deliver(at, &format!("ack 1 sack 1001:{end}"));
     }
     t.expect_cwnd(5);
-    t.inject(302, "ack 12001");
-    t.drain();
+    t.deliver(302, "ack 12001");
     t.expect_ca_state(CaState::Open);
     t.expect_cwnd(5);
 }
@@ -196,15 +166,12 @@ fn rate_halving_sends_one_segment_per_two_acks_until_the_window_is_halved() {
 fn fack_detects_a_lost_retransmission_by_new_data_sent_later() {
     let mut t = in_sack_recovery(linux_2_6_recovery());
     t.inject(203, "ack 1 sack 1001:5001");
-    t.inject(204, "ack 1 sack 1001:6001");
-    t.expect(204, "12001:13001 .");
-    t.inject(300, "ack 1 sack 1001:12001");
-    t.drain();
+    t.answers(204, "ack 1 sack 1001:6001", "12001:13001 .");
+    t.deliver(300, "ack 1 sack 1001:12001");
     assert_eq!(t.info().counters.retransmits, 1);
     // Data that was sent at 204 ms has been delivered, but the retransmission of 202 ms has not, so the retransmission
     // counts as lost.
-    t.inject(304, "ack 1 sack 1001:13001");
-    t.expect(304, "1:1001 .");
+    t.answers(304, "ack 1 sack 1001:13001", "1:1001 .");
     assert_eq!(t.info().counters.retransmits, 2);
 }
 
@@ -216,12 +183,9 @@ fn rfc_6675_marks_a_hole_lost_with_three_sacked_segments_above() {
         Profile { loss_detection: LossDetection::Rfc6675, cwnd_reduction: CwndReduction::Immediate, ..linux() },
         false,
     );
-    t.inject(200, "ack 1 sack 1001:2001");
-    t.expect(200, "10001:11001 .");
-    t.inject(200, "ack 1 sack 1001:3001");
-    t.expect(200, "11001:12001 .");
-    t.inject(200, "ack 1 sack 4001:5001,1001:3001");
-    t.expect(200, "1:1001 .");
+    t.answers(200, "ack 1 sack 1001:2001", "10001:11001 .");
+    t.answers(200, "ack 1 sack 1001:3001", "11001:12001 .");
+    t.answers(200, "ack 1 sack 4001:5001,1001:3001", "1:1001 .");
     assert_eq!(t.info().lost, 1);
 }
 
@@ -229,8 +193,7 @@ fn rfc_6675_marks_a_hole_lost_with_three_sacked_segments_above() {
 fn once_reordering_was_detected_rack_waits_a_quarter_of_the_rtt() {
     // RFC 8985 section 6.2 step 4: the reordering window is 1/4 of the minimum RTT. Linux's timer adds 2 ms.
     let mut t = ten_out(linux(), false);
-    t.inject(200, "ack 1 sack 1001:2001");
-    t.expect(200, "10001:11001 .");
+    t.answers(200, "ack 1 sack 1001:2001", "10001:11001 .");
     // The first segment arrives late; it was not lost.
     t.inject(201, "ack 2001");
     t.expect_train(201, 11_001, 13_001);
@@ -252,15 +215,13 @@ fn a_spurious_retransmission_marks_no_earlier_segment_lost() {
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);
     for (at, end) in [(200, 2001), (201, 3001), (202, 4001)] {
-        t.inject(at, &format!("ack 1 sack 1001:{end} ts {at}:100"));
-        t.drain();
+        t.deliver(at, &format!("ack 1 sack 1001:{end} ts {at}:100"));
     }
     t.expect_ca_state(CaState::Recovery);
     let repaired = t.connection.send.flight.counters.retransmits;
     // The segments after the SACKed segments are still in the network. The original transmission of the first segment
     // arrives late.
-    t.inject(310, "ack 4001 ts 310:100");
-    t.drain();
+    t.deliver(310, "ack 4001 ts 310:100");
     assert_eq!(t.connection.send.flight.counters.retransmits, repaired, "no other segment is retransmitted");
 }
 
@@ -268,11 +229,9 @@ fn a_spurious_retransmission_marks_no_earlier_segment_lost() {
 #[test]
 fn the_sack_blocks_of_one_ack_do_not_count_as_reordering() {
     let mut t = ten_out(linux(), false);
-    t.inject(200, "ack 1 sack 5001:6001,3001:4001,1001:2001");
-    t.drain();
+    t.deliver(200, "ack 1 sack 5001:6001,3001:4001,1001:2001");
     assert_eq!(t.info().reord_seen, 0);
-    t.inject(201, "ack 1 sack 5001:6001,2001:4001,1001:2001");
-    t.drain();
+    t.deliver(201, "ack 1 sack 5001:6001,2001:4001,1001:2001");
     assert_eq!(t.info().reord_seen, 1, "below the highest offset SACKed before");
 }
 
@@ -297,17 +256,14 @@ fn dsack_extends_the_reordering_wait_only_after_reordering() {
     let wait_after_dsack = |reordered: bool| {
         let mut t = ten_out(linux(), false);
         if reordered {
-            t.inject(200, "ack 1 sack 1001:2001");
-            t.drain();
+            t.deliver(200, "ack 1 sack 1001:2001");
         }
-        t.inject(200, "ack 2001");
-        t.drain();
+        t.deliver(200, "ack 2001");
         t.inject(201, "ack 2001 sack 3001:6001");
         t.drain_until(339);
         assert_eq!(t.info().counters.retransmits, 1, "the original was late, and one retransmission was sent");
         let sent = t.connection.send.flight.nxt() + 1;
-        t.inject(340, &format!("ack {sent}"));
-        t.drain();
+        t.deliver(340, &format!("ack {sent}"));
         t.inject(341, &format!("ack {sent} sack 2001:3001"));
         t.drain_until(439);
         t.inject(440, &format!("ack {sent} sack {}:{}", sent + 1000, sent + 2000));
@@ -323,10 +279,8 @@ fn dsack_extends_the_reordering_wait_only_after_reordering() {
 #[test]
 fn a_spurious_retransmission_counts_as_delivered_once() {
     let mut t = ten_out(linux(), false);
-    t.inject(200, "ack 1 sack 1001:4001");
-    t.drain();
-    t.inject(205, "ack 4001");
-    t.drain();
+    t.deliver(200, "ack 1 sack 1001:4001");
+    t.deliver(205, "ack 4001");
     assert_eq!((t.info().counters.retransmits, t.info().delivered), (1, Bytes::new(4000)));
     t.inject(210, "ack 4001 sack 1:1001");
     assert_eq!(t.info().delivered, Bytes::new(5000));
@@ -342,24 +296,17 @@ fn newreno_retransmits_one_hole_per_round_trip() {
     // deflates the window by the acknowledged bytes minus one segment. This leaves space for the next retransmission
     // and one new segment.
     let mut t = ten_out(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() }, true);
-    t.inject(200, "ack 1");
-    t.expect(200, "10001:11001 .");
-    t.inject(201, "ack 1");
-    t.expect(201, "11001:12001 .");
-    t.inject(202, "ack 1");
-    t.expect(202, "1:1001 .");
+    t.answers(200, "ack 1", "10001:11001 .");
+    t.answers(201, "ack 1", "11001:12001 .");
+    t.answers(202, "ack 1", "1:1001 .");
     t.expect_ssthresh(5);
     for at in [203, 204, 205, 206] {
         t.inject(at, "ack 1");
     }
-    t.inject(207, "ack 1");
-    t.expect(207, "12001:13001 .");
-    t.inject(300, "ack 1");
-    t.expect(300, "13001:14001 .");
-    t.inject(301, "ack 1");
-    t.expect(301, "14001:15001 .");
-    t.inject(302, "ack 4001");
-    t.expect(302, "4001:5001 .");
+    t.answers(207, "ack 1", "12001:13001 .");
+    t.answers(300, "ack 1", "13001:14001 .");
+    t.answers(301, "ack 1", "14001:15001 .");
+    t.answers(302, "ack 4001", "4001:5001 .");
     t.expect(302, "15001:16001 .");
     t.expect_ca_state(CaState::Recovery);
     t.inject(402, "ack 15001");
@@ -372,24 +319,17 @@ fn newreno_retransmits_one_hole_per_round_trip() {
 fn without_sack_prr_counts_one_segment_per_duplicate() {
     // RFC 6937 section 3: without SACK, DeliveredData is one segment for each duplicate ACK.
     let mut t = ten_out(linux(), true);
-    t.inject(200, "ack 1");
-    t.expect(200, "10001:11001 .");
-    t.inject(201, "ack 1");
-    t.expect(201, "11001:12001 .");
-    t.inject(202, "ack 1");
-    t.expect(202, "1:1001 .");
+    t.answers(200, "ack 1", "10001:11001 .");
+    t.answers(201, "ack 1", "11001:12001 .");
+    t.answers(202, "ack 1", "1:1001 .");
     t.inject(203, "ack 1");
-    t.inject(204, "ack 1");
-    t.expect(204, "12001:13001 .");
+    t.answers(204, "ack 1", "12001:13001 .");
     t.inject(205, "ack 1");
-    t.inject(206, "ack 1");
-    t.expect(206, "13001:14001 .");
+    t.answers(206, "ack 1", "13001:14001 .");
     t.inject(207, "ack 1");
     t.inject(300, "ack 1");
-    t.inject(301, "ack 1");
-    t.expect(301, "14001:15001 .");
-    t.inject(302, "ack 4001");
-    t.expect(302, "4001:5001 .");
+    t.answers(301, "ack 1", "14001:15001 .");
+    t.answers(302, "ack 4001", "4001:5001 .");
     t.expect(302, "15001:16001 .");
 }
 
@@ -401,19 +341,15 @@ fn without_sack_more_duplicates_than_outstanding_segments_indicate_reordering() 
     let mut t = ten_out(linux(), true);
     t.inject(200, "ack 1 win 10240");
     for _ in 0..12 {
-        t.inject(200, "ack 1 win 10240");
-        t.drain();
+        t.deliver(200, "ack 1 win 10240");
     }
     t.expect_ca_state(CaState::Recovery);
-    t.inject(300, "ack 10001 win 65536");
-    t.drain();
-    t.inject(400, &format!("ack {} win 65536", t.connection.send.flight.nxt() + 1));
-    t.drain();
+    t.deliver(300, "ack 10001 win 65536");
+    t.deliver(400, &format!("ack {} win 65536", t.connection.send.flight.nxt() + 1));
     t.expect_ca_state(CaState::Open);
     let una = t.connection.send.flight.una() + 1;
     for _ in 0..4 {
-        t.inject(500, &format!("ack {una} win 65536"));
-        t.drain();
+        t.deliver(500, &format!("ack {una} win 65536"));
     }
     t.expect_ca_state(CaState::Disorder);
 }
@@ -423,19 +359,15 @@ fn without_sack_a_recovery_ends_only_beyond_the_recovery_point() {
     // RFC 6582 section 3.2: duplicate ACKs for the recovery point itself are caused by spurious retransmissions.
     let mut t = ten_out(linux(), true);
     for n in 0..3 {
-        t.inject(200 + n, "ack 1");
-        t.drain();
+        t.deliver(200 + n, "ack 1");
     }
-    t.inject(300, "ack 12001");
-    t.drain();
+    t.deliver(300, "ack 12001");
     t.expect_ca_state(CaState::Recovery);
     for at in [302, 303, 304] {
-        t.inject(at, "ack 12001");
-        t.drain();
+        t.deliver(at, "ack 12001");
     }
     t.expect_ca_state(CaState::Recovery);
-    t.inject(400, "ack 13001");
-    t.drain();
+    t.deliver(400, "ack 13001");
     t.expect_ca_state(CaState::Open);
     assert_eq!(t.info().counters.fast_retransmits, 1);
 }
@@ -448,8 +380,7 @@ fn without_sack_an_undone_recovery_stays_in_its_state() {
     t.write(100, 60_000);
     t.drain();
     for n in 0..3 {
-        t.inject(200 + n, "ack 1 ts 200:100");
-        t.drain();
+        t.deliver(200 + n, "ack 1 ts 200:100");
     }
     t.expect_ca_state(CaState::Recovery);
     t.expect_ssthresh(5);
@@ -459,12 +390,10 @@ fn without_sack_an_undone_recovery_stays_in_its_state() {
     t.expect_ca_state(CaState::Recovery);
     assert_eq!((t.info().counters.undos, t.connection.send.flight.controller.ssthresh()), (1, None));
     for at in [302, 303, 304] {
-        t.inject(at, "ack 12001 ts 301:202");
-        t.drain();
+        t.deliver(at, "ack 12001 ts 301:202");
     }
     t.expect_ca_state(CaState::Recovery);
-    t.inject(400, "ack 13001 ts 400:300");
-    t.drain();
+    t.deliver(400, "ack 13001 ts 400:300");
     t.expect_ca_state(CaState::Open);
     assert_eq!(t.info().counters.fast_retransmits, 1);
 }
@@ -474,8 +403,7 @@ fn an_ack_with_data_or_with_another_window_is_not_a_duplicate() {
     // RFC 5681 section 2.
     let mut t = ten_out(linux(), true);
     for n in 0..4 {
-        t.inject(200 + n, &format!("{}:{} ack 1", n * 1000 + 1, n * 1000 + 1001));
-        t.expect(200 + n, &format!("ack {}", n * 1000 + 1001));
+        t.answers(200 + n, &format!("{}:{} ack 1", n * 1000 + 1, n * 1000 + 1001), &format!("ack {}", n * 1000 + 1001));
         t.inject(200 + n, &format!("ack 1 win {}", 65_536 + n * 512));
     }
     t.expect_ca_state(CaState::Open);
@@ -486,17 +414,14 @@ fn data_is_retransmitted_if_the_receiver_reneges() {
     // RFC 2018 section 8: the acknowledgement number stops directly below SACKed data, so the receiver has discarded
     // this data.
     let mut t = in_sack_recovery(linux());
-    t.inject(210, "ack 1 sack 1001:10001");
-    t.drain();
-    t.inject(302, "ack 1001");
-    t.drain();
+    t.deliver(210, "ack 1 sack 1001:10001");
+    t.deliver(302, "ack 1001");
     // In the end all data from 1001 on is acknowledged, one segment at a time.
     let mut at = 400;
     while t.connection.send.flight.una() < 12_000 {
         at += 100;
         let una = t.connection.send.flight.una();
-        t.inject(at, &format!("ack {}", una + 1001));
-        t.drain();
+        t.deliver(at, &format!("ack {}", una + 1001));
     }
     assert!(t.info().counters.retransmits >= 10);
 }
@@ -512,15 +437,13 @@ fn after_renos_first_repair(fast_recovery: FastRecovery) -> Script {
     for at in [200, 201] {
         t.inject(at, "ack 1");
     }
-    t.inject(202, "ack 1");
-    t.expect(202, "1:1001 .");
+    t.answers(202, "ack 1", "1:1001 .");
     t.expect_ssthresh(5);
     for at in [203, 204] {
         t.inject(at, "ack 1");
     }
     for (at, new) in [(205, 10_001), (206, 11_001), (207, 12_001)] {
-        t.inject(at, "ack 1");
-        t.expect(at, &format!("{new}:{} .", new + 1000));
+        t.answers(at, "ack 1", &format!("{new}:{} .", new + 1000));
     }
     t.inject(302, "ack 4001");
     t.expect_ca_state(CaState::Open);
@@ -535,8 +458,7 @@ fn reno_ends_a_recovery_at_the_first_new_ack_and_halves_again_for_the_next_hole(
     let mut t = after_renos_first_repair(FastRecovery::Reno);
     t.inject(303, "ack 4001");
     t.inject(304, "ack 4001");
-    t.inject(305, "ack 4001");
-    t.expect(305, "4001:5001 .");
+    t.answers(305, "ack 4001", "4001:5001 .");
     t.expect_ca_state(CaState::Recovery);
     t.expect_ssthresh(2);
 }
@@ -580,8 +502,7 @@ fn a_marked_ack_triggers_a_retransmission_at_once() {
     // Balakrishnan, Padmanabhan and Katz 1999, section 6.3: the sender retransmits at the first duplicate ACK that a
     // filter has marked.
     let mut t = ten_out(Profile { marked_retransmit: true, ..reno(FastRecovery::NewReno) }, true);
-    t.inject(200, "ack 1 X");
-    t.expect(200, "1:1001 .");
+    t.answers(200, "ack 1 X", "1:1001 .");
     t.expect_ca_state(CaState::Recovery);
     let mut t = ten_out(reno(FastRecovery::NewReno), true);
     t.inject(200, "ack 1 X");
@@ -595,11 +516,9 @@ fn a_late_original_sets_the_reordering_degree() {
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.write(100, 20_000);
     t.drain();
-    t.inject(200, "ack 1 sack 1001:7001 ts 200:100");
-    t.drain();
+    t.deliver(200, "ack 1 sack 1001:7001 ts 200:100");
     assert_eq!((t.info().counters.retransmits, t.info().reordering), (1, 3));
-    t.inject(201, "ack 7001 ts 201:100");
-    t.drain();
+    t.deliver(201, "ack 7001 ts 201:100");
     assert_eq!((t.info().reordering, t.info().reord_seen), (7, 1));
 }
 
@@ -611,21 +530,18 @@ fn the_ack_that_ends_a_recovery_still_counts_as_part_of_it() {
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);
     for (at, sacked) in [(200, 2001), (201, 3001), (202, 10_001)] {
-        t.inject(at, &format!("ack 1 sack 1001:{sacked}"));
-        t.drain();
+        t.deliver(at, &format!("ack 1 sack 1001:{sacked}"));
     }
     t.expect_ca_state(CaState::Recovery);
     t.expect_ssthresh(5);
     let mut acked = t.connection.send.flight.nxt() + 1;
     assert!(acked >= 14_001, "the last ACK delivers segments that were not SACKed");
-    t.inject(300, &format!("ack {acked}"));
-    t.drain();
+    t.deliver(300, &format!("ack {acked}"));
     t.expect_ca_state(CaState::Open);
     let mut windows = Vec::new();
     for _ in 0..6 {
         acked += MSS;
-        t.inject(400, &format!("ack {acked}"));
-        t.drain();
+        t.deliver(400, &format!("ack {acked}"));
         windows.push(t.connection.cwnd().get() / MSS);
     }
     assert_eq!(windows, [5, 5, 5, 5, 5, 6]);
@@ -639,8 +555,7 @@ fn without_sack_more_duplicates_than_segments_raise_the_threshold() {
         t.write(100, 4_000);
         t.expect_train(100, 1, 4_001);
         for at in 200..206 {
-            t.inject(at, "ack 1");
-            t.drain();
+            t.deliver(at, "ack 1");
         }
         assert_eq!(t.info().reordering, reordering, "{peer:?}");
         t.drain();

@@ -182,6 +182,20 @@ impl Script {
         self.after_step();
     }
 
+    /// Passes a segment of the peer to the connection, and checks the segment that the connection sends at once.
+    #[track_caller]
+    pub fn answers(&mut self, at_ms: impl Into<f64> + Copy, segment: &str, answer: &str) {
+        self.inject(at_ms, segment);
+        self.expect(at_ms, answer);
+    }
+
+    /// Passes a segment of the peer to the connection. Does not check the segments that the connection sends at once.
+    #[track_caller]
+    pub fn deliver(&mut self, at_ms: impl Into<f64>, segment: &str) {
+        self.inject(at_ms, segment);
+        self.drain();
+    }
+
     /// Passes a segment with only the given flags to the connection, without the implicit ACK.
     #[track_caller]
     pub fn inject_bare(&mut self, at_ms: impl Into<f64>, text: &str) {

@@ -86,16 +86,13 @@ fn repaired_for_longer_than_the_timeout(profile: Profile) -> Script {
     t.write(100, 75_000);
     t.drain();
     for (at, ack) in [(200, 10_001), (300, 30_001)] {
-        t.inject(at, &format!("ack {ack}"));
-        t.drain();
+        t.deliver(at, &format!("ack {ack}"));
     }
     for _ in 0..36 {
-        t.inject(400, "ack 30001");
-        t.drain();
+        t.deliver(400, "ack 30001");
     }
     for (at, ack) in [(500, 32_001), (600, 34_001), (700, 36_001), (800, 75_001)] {
-        t.inject(at, &format!("ack {ack}"));
-        t.drain();
+        t.deliver(at, &format!("ack {ack}"));
     }
     t
 }
@@ -155,8 +152,7 @@ fn with_minshall_a_short_segment_waits_for_an_outstanding_short_segment() {
     t.expect(100, "1001:1501 .");
     t.write(110, 300);
     t.inject(200, "ack 1001");
-    t.inject(201, "ack 1501");
-    t.expect(201, "1501:1801 .");
+    t.answers(201, "ack 1501", "1501:1801 .");
 }
 
 #[test]
@@ -168,8 +164,7 @@ fn with_nagle_a_short_segment_waits_for_any_outstanding_data() {
     t.write(110, 1500);
     t.expect(110, "301:1301 .");
     t.inject(200, "ack 301");
-    t.inject(201, "ack 1301");
-    t.expect(201, "1301:1801 .");
+    t.answers(201, "ack 1301", "1301:1801 .");
 }
 
 #[test]
@@ -191,8 +186,7 @@ fn linux_sends_the_segment_with_the_fin_beyond_the_congestion_window() {
     t.expect_nothing_until(150);
     // The second-to-last segment uses the space that an ACK frees. The last segment is sent although the window is
     // full.
-    t.inject(200, "ack 1001");
-    t.expect(200, "10001:11001 .");
+    t.answers(200, "ack 1001", "10001:11001 .");
     t.expect(200, "F. 11001:11501 ack 1");
 
     let mut t = Script::established(linux(), PEER);
@@ -220,8 +214,7 @@ fn linux_delays_the_last_segment_until_the_peers_window_has_space_for_its_fin() 
     };
     let mut t = closed_with_512_left(linux());
     t.expect_nothing_until(220);
-    t.inject(230, "ack 1001 win 768");
-    t.expect(230, "F. 1001:1513 ack 1");
+    t.answers(230, "ack 1001 win 768", "F. 1001:1513 ack 1");
     let mut t = closed_with_512_left(Profile { fin_uses_window: false, ..linux() });
     t.expect(200, "F. 1001:1513 ack 1");
 }
@@ -262,8 +255,7 @@ fn a_window_smaller_than_a_segment_is_used_only_after_the_override_timeout() {
     t.write(100, 5000);
     t.expect_nothing_until(399);
     t.expect(400, "1:513 .");
-    t.inject(500, "ack 513 win 65536");
-    t.expect(500, "513:1513 .");
+    t.answers(500, "ack 513 win 65536", "513:1513 .");
     t.expect(500, "1513:2513 .");
     t.expect(500, "2513:3513 .");
     t.expect(500, "3513:4513 .");
@@ -281,8 +273,7 @@ fn a_shrinking_window_stops_only_new_data() {
     // Only the oldest lost segment is retransmitted, because all other segments are beyond the window.
     t.expect(1100, "2001:3001 .");
     t.expect_nothing_until(1500);
-    t.inject(1600, "ack 10001 win 65536");
-    t.expect(1600, "10001:11001 .");
+    t.answers(1600, "ack 10001 win 65536", "10001:11001 .");
     t.drain();
 }
 
@@ -290,10 +281,8 @@ fn a_shrinking_window_stops_only_new_data() {
 fn sack_blocks_shorten_the_data_of_segments() {
     // RFC 9293 section 3.7.1: options take space from the data, so that no packet exceeds the peer's MSS.
     let mut t = Script::established(linux(), PEER);
-    t.inject(100, "1001:2001");
-    t.expect(100, ". ack 1 sack 1001:2001");
-    t.inject(100, "3001:4001");
-    t.expect(100, ". ack 1 sack 3001:4001,1001:2001");
+    t.answers(100, "1001:2001", ". ack 1 sack 1001:2001");
+    t.answers(100, "3001:4001", ". ack 1 sack 3001:4001,1001:2001");
     t.write(110, 3000);
     // An option with two SACK blocks takes 20 bytes, so a full segment carries 980 bytes of data.
     for start in [1, 981, 1961] {
@@ -357,8 +346,7 @@ fn in_slow_start_a_window_decays_one_rto_after_it_was_last_half_used() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 30_000);
     t.drain();
-    t.inject(200, "ack 10001");
-    t.drain();
+    t.deliver(200, "ack 10001");
     t.inject(300, "ack 30001");
     t.expect_cwnd(40);
     let mut written = 30_000;
@@ -466,8 +454,7 @@ fn bbr_drains_the_queue_in_probe_rtt_after_ten_seconds() {
         t.drain_until((step * STEP_MS) as f64);
         sent.push(t.connection.send.flight.nxt());
         if let Some(acked) = sent.len().checked_sub(100 / STEP_MS + 1) {
-            t.inject((step * STEP_MS) as f64, &format!("ack {}", sent[acked] + 1));
-            t.drain();
+            t.deliver((step * STEP_MS) as f64, &format!("ack {}", sent[acked] + 1));
         }
         if step > 100 && t.connection.cwnd() == Bytes::new(4 * MSS) {
             small.push(step * STEP_MS);
@@ -496,8 +483,7 @@ fn bbr_ends_drain_by_the_data_in_flight_at_the_next_departure() {
         }
         while acks.front().is_some_and(|(at, _)| *at <= now) {
             let (_, acked) = acks.pop_front().expect("there is one");
-            t.inject(now, &format!("ack {}", acked + 1));
-            t.drain();
+            t.deliver(now, &format!("ack {}", acked + 1));
         }
         let sender = &t.connection.send;
         seen.push((now, sender.flight.controller.state().phase, sender.in_flight() / MSS));

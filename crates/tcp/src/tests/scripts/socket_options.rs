@@ -24,10 +24,8 @@ fn another_ack_policy_decides_from_now_on() {
     t.inject(200, "1:1001");
     t.expect_nothing_until(300);
     t.connection.set_ack_policy(policy("immediate"));
-    t.inject(310, "1001:2001");
-    t.expect(310, ". ack 2001");
-    t.inject(320, "2001:3001");
-    t.expect(320, ". ack 3001");
+    t.answers(310, "1001:2001", ". ack 2001");
+    t.answers(320, "2001:3001", ". ack 3001");
 }
 
 #[test]
@@ -46,8 +44,7 @@ fn nodelay_sends_a_short_segment_after_another() {
     t.connection.set_nodelay(false);
     t.write(130, 300);
     t.expect_nothing_until(130);
-    t.inject(200, "ack 901");
-    t.expect(200, "901:1201 .");
+    t.answers(200, "ack 901", "901:1201 .");
 }
 
 #[test]
@@ -68,8 +65,7 @@ fn cork_delays_a_short_segment_until_it_is_full_or_uncorked_or_for_one_rto() {
     t.connection.set_cork(false);
     t.pump();
     t.expect_nothing_until(620);
-    t.inject(700, "ack 2301");
-    t.expect(700, "2301:2401 .");
+    t.answers(700, "ack 2301", "2301:2401 .");
 }
 
 #[test]
@@ -89,8 +85,7 @@ fn a_new_congestion_control_takes_over_the_window() {
     let mut t = established(profile);
     t.write(100, 30_000);
     t.expect_train(100, 1, 10_001);
-    t.inject(200, "ack 10001");
-    t.drain();
+    t.deliver(200, "ack 10001");
     let before = t.info();
     assert_eq!(before.snd_cwnd, Bytes::new(20 * MSS));
     for name in ["cubic", "bbr", "vegas", "prague"] {
@@ -114,12 +109,10 @@ fn buffer_sizes_can_be_changed_on_an_open_connection() {
     let mut t = established(receive_buffer(linux(), 20_000));
     t.reads = false;
     t.connection.set_receive_buffer(Bytes::new(50_000));
-    t.inject(100, "1:1001");
-    t.expect(100, "ack 1001 win 49000");
+    t.answers(100, "1:1001", "ack 1001 win 49000");
     // A smaller buffer does not reduce a window that was advertised.
     t.connection.set_receive_buffer(Bytes::new(5000));
-    t.inject(101, "1001:2001");
-    t.expect(101, "ack 2001 win 48000");
+    t.answers(101, "1001:2001", "ack 2001 win 48000");
 }
 
 #[test]
@@ -130,8 +123,7 @@ fn a_maximum_pacing_rate_spaces_segments() {
     t.write(100, 20_000);
     // Linux does not pace the first ten segments of a connection.
     t.expect_train(100, 1, 10_001);
-    t.inject(200, "ack 10001");
-    t.expect(200, "10001:11001 .");
+    t.answers(200, "ack 10001", "10001:11001 .");
     // After an idle period Linux's pacing credits half of a segment's time, so the first gap is 2.5 ms instead of 5 ms.
     for segment in 11..20 {
         t.expect(202.5 + 5.0 * (segment - 11) as f64, &format!("{}:{} .", segment * MSS + 1, (segment + 1) * MSS + 1));

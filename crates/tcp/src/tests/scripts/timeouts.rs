@@ -94,12 +94,10 @@ fn a_stack_that_counts_ticks_measures_the_rtt_of_one_segment_at_a_time() {
     assert_eq!(t.info().rto, Duration::from_secs(6), "ns-2 takes no sample from the handshake");
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
-    t.inject(200, "ack 1001");
-    t.drain();
+    t.deliver(200, "ack 1001");
     assert_eq!(t.info().rto, Duration::from_millis(300), "an RTT of one tick, and a deviation of half a tick");
     for (at, ack) in [(490, 2001), (780, 3001), (1070, 4001)] {
-        t.inject(at, &format!("ack {ack}"));
-        t.drain();
+        t.deliver(at, &format!("ack {ack}"));
         assert_eq!(t.info().rto, Duration::from_millis(300), "the RTT of this segment is not measured");
     }
 }
@@ -121,8 +119,7 @@ fn a_sack_of_data_sent_before_the_retransmission_restarts_the_rto() {
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);
     for (at, end) in [(200, 2001), (201, 3001), (202, 4001), (250, 5001)] {
-        t.inject(at, &format!("ack 1 sack 1001:{end}"));
-        t.drain();
+        t.deliver(at, &format!("ack 1 sack 1001:{end}"));
     }
     // The retransmission of 202 ms was sent later than the segment that the last SACK reports, so the ACK of the
     // retransmission may still arrive.
@@ -297,8 +294,7 @@ fn the_sack_of_a_probe_starts_a_recovery() {
     t.inject(502, "ack 1001 sack 3001:4001");
     t.expect_train(502, 1001, 2001);
     t.expect_ca_state(CaState::Recovery);
-    t.inject(602, "ack 2001 sack 3001:4001");
-    t.expect(602, "2001:3001 .");
+    t.answers(602, "ack 2001 sack 3001:4001", "2001:3001 .");
 }
 
 #[test]
@@ -307,13 +303,11 @@ fn without_sack_partial_acks_after_a_timeout_retransmit_no_segment_twice() {
     t.write(100, 10_000);
     t.expect_train(100, 1, 10_001);
     t.expect(400, "1:1001 .");
-    t.inject(500, "ack 1001");
-    t.drain();
+    t.deliver(500, "ack 1001");
     let mut at = 501;
     while t.connection.send.flight.una() < 10_000 {
         at += 20;
-        t.inject(at, &format!("ack {}", t.connection.send.flight.una() + 1001));
-        t.drain();
+        t.deliver(at, &format!("ack {}", t.connection.send.flight.una() + 1001));
     }
     assert_eq!(t.info().counters.retransmits, 10);
 }
@@ -352,8 +346,7 @@ fn frto_continues_the_recovery_after_a_duplicate_ack() {
     let mut t = timed_out(PEER);
     t.inject(500, "ack 1001");
     t.expect_train(500, 10_001, 12_001);
-    t.inject(600, "ack 1001 sack 10001:11001");
-    t.expect(600, "1001:2001 .");
+    t.answers(600, "ack 1001 sack 10001:11001", "1001:2001 .");
     t.expect_ca_state(CaState::Loss);
     t.expect_ssthresh(5);
 }
@@ -368,8 +361,7 @@ fn without_sack_a_loss_state_ends_only_beyond_its_recovery_point() {
             // F-RTO finds that the loss was real, so a normal recovery follows.
             t.inject(450, "ack 1001");
             t.expect_train(450, 10_001, 12_001);
-            t.inject(460, "ack 1001");
-            t.drain();
+            t.deliver(460, "ack 1001");
         }
         t.inject(500, "ack 10001");
         t.expect_ca_state(CaState::Loss);
@@ -378,8 +370,7 @@ fn without_sack_a_loss_state_ends_only_beyond_its_recovery_point() {
             t.inject(at, "ack 10001");
             t.expect_nothing_until(at);
         }
-        t.inject(600, "ack 11001");
-        t.drain();
+        t.deliver(600, "ack 11001");
         t.expect_ca_state(CaState::Open);
         assert_eq!(t.info().counters.retransmits, retransmits);
     }
@@ -392,15 +383,13 @@ fn without_sack_a_syn_timeout_also_counts_as_a_timeout_of_the_first_data() {
     let mut t = Script::connect(no_probe(), NO_SACK);
     t.expect(0, "S 0:0");
     t.expect(1000, "S 0:0");
-    t.inject(1100, &t.peer_syn("S. ack 1"));
-    t.expect(1100, "ack 1");
+    t.answers(1100, &t.peer_syn("S. ack 1"), "ack 1");
     t.inject(1100, "ack 1");
     t.expect_ca_state(CaState::Loss);
     t.write(1100, 20_000);
     t.expect_train(1100, 1, 10_001);
     t.expect(4100, "1:1001 .");
-    t.inject(4200, "ack 1001");
-    t.expect(4200, "1001:2001 .");
+    t.answers(4200, "ack 1001", "1001:2001 .");
     t.expect(4200, "2001:3001 .");
 }
 
@@ -413,8 +402,7 @@ fn without_sack_eifel_restores_the_window_and_keeps_the_loss_state() {
     assert_eq!(t.info().counters.undos, 1);
     t.drain();
     for at in [451, 452, 453, 454] {
-        t.inject(at, &format!("ack 1001 ts {at}:100"));
-        t.drain();
+        t.deliver(at, &format!("ack 1001 ts {at}:100"));
     }
     assert_eq!(t.info().counters.retransmits, 1);
 }
@@ -437,12 +425,9 @@ fn fast_retransmitted(peer: super::script::Peer, stamp: &str) -> Script {
     let mut t = Script::established(linux(), peer);
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);
-    t.inject(200, &format!("ack 1 sack 1001:2001{stamp}"));
-    t.expect(200, "10001:11001 .");
-    t.inject(201, &format!("ack 1 sack 1001:3001{stamp}"));
-    t.expect(201, "11001:12001 .");
-    t.inject(202, &format!("ack 1 sack 1001:4001{stamp}"));
-    t.expect(202, "1:1001 .");
+    t.answers(200, &format!("ack 1 sack 1001:2001{stamp}"), "10001:11001 .");
+    t.answers(201, &format!("ack 1 sack 1001:3001{stamp}"), "11001:12001 .");
+    t.answers(202, &format!("ack 1 sack 1001:4001{stamp}"), "1:1001 .");
     t.expect_ssthresh(5);
     t
 }
@@ -465,19 +450,16 @@ fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_reco
     t.write(100, 60_000);
     t.drain();
     for (at, sacked) in [(200, 2001), (201, 3001), (202, 4001)] {
-        t.inject(at, &format!("ack 1 sack 1001:{sacked} ts {at}:100"));
-        t.drain();
+        t.deliver(at, &format!("ack 1 sack 1001:{sacked} ts {at}:100"));
     }
     t.expect_ca_state(CaState::Recovery);
-    t.inject(302, "ack 12001 ts 302:202");
-    t.drain();
+    t.deliver(302, "ack 12001 ts 302:202");
     t.expect_ca_state(CaState::Open);
     t.drain_until(650);
     t.expect_ca_state(CaState::Loss);
     // The ACK echoes the timestamp of the original transmission at 302 ms, which was sent after the retransmission of
     // the recovery, but before the retransmission of the timeout.
-    t.inject(650, "ack 13001 ts 650:302");
-    t.drain();
+    t.deliver(650, "ack 13001 ts 650:302");
     t.expect_ca_state(CaState::Open);
     assert_eq!(t.info().counters.undos, 1);
 }
@@ -488,10 +470,8 @@ fn dsack_undoes_a_fast_retransmit_after_the_recovery() {
     let mut t = fast_retransmitted(PEER, "");
     t.inject(210, "ack 10001");
     t.expect_train(210, 12_001, 15_001);
-    t.inject(300, "ack 11001");
-    t.expect(300, "15001:16001 .");
-    t.inject(301, "ack 12001");
-    t.expect(301, "16001:17001 .");
+    t.answers(300, "ack 11001", "15001:16001 .");
+    t.answers(301, "ack 12001", "16001:17001 .");
     t.expect_cwnd(5);
     t.inject(302, "ack 12001 sack 1:1001");
     t.expect_cwnd(10);
