@@ -76,10 +76,8 @@ def _summary(reproduction: Reproduction, console: Console, report: Path, in_full
     for each in reproduction.failing():
         why = f". {each.summary}" if each.summary else ""
         console.print(f"  {each.count}: {each.cause}{why}", markup=False, highlight=False)
-    said = " ".join(opening)
-    for count in reproduction.counts():
-        if count not in said:
-            console.print(f"  {count}", markup=False, highlight=False)
+    for count in reproduction.other_counts():
+        console.print(f"  {count}", markup=False, highlight=False)
     surprises = [each for each in reproduction.claims if each.surprising]
     if surprises:
         names = ", ".join(each.claim.key for each in surprises[:_NAMED])
@@ -112,7 +110,7 @@ def _sensitivity(reproduction: Reproduction) -> str:
 
 def facts(reproduction: Reproduction) -> str:
     """Returns one line with the number of runs, the seeds and the digest of each experiment."""
-    runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
+    runs = reproduction.runs
     most = max((len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests), default=1)
     times = f"{most} seeds per setting" if most > 1 else "one seed per setting"
     times += f", from {reproduction.seed}" if reproduction.seed != 1 else ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lopsided._native import __version__
 from lopsided.papers.framework import page, report_folder
 
 if TYPE_CHECKING:
-    from lopsided.papers.framework.model import Claim
     from lopsided.papers.framework.reproduction import Entry
 
 
@@ -26,35 +26,4 @@ def write(entries: Sequence[Entry], seconds: float, folder: Path) -> Path:
 
 def render(entries: Sequence[Entry], seconds: float) -> str:
     """Returns the page as HTML."""
-    return page.template("index.html.j2").render(
-        studies=[_study(entry) for entry in entries], version=page.version(), seconds=f"{seconds:.0f}"
-    )
-
-
-def _study(entry: Entry) -> dict[str, Any]:
-    paper, found = entry.paper, entry.reproduction
-    of_paper = [each for each in found.claims if each.claim.origin == "paper"] if found else []
-    return {
-        "key": paper.key,
-        "title": paper.title,
-        "authors": paper.authors,
-        "year": paper.year,
-        "summary": paper.summary,
-        "seconds": f"{entry.seconds:.1f}",
-        "failure": entry.failure,
-        "opening": found.opening() if found else [],
-        "counts": [each for each in found.counts() if each not in " ".join(found.opening())] if found else [],
-        "surprises": entry.beside_the_record,
-        "runs": sum(found.measurements.runs(key).height for key in found.digests) if found else 0,
-        "held_in_short": found.held_of_paper if found else "",
-        "held": [_said(each.claim) for each in of_paper if each.verdict.holds],
-        "not_held": [(_said(each.claim), each.verdict.why_not) for each in of_paper if not each.verdict.holds],
-        "figures": [
-            {"name": figure.name, "title": figure.title, "slug": figure.slug, "drawn": artifact.drawing is not None}
-            for figure, artifact in (found.artifacts if found else ())
-        ],
-    }
-
-
-def _said(claim: Claim) -> str:
-    return f"{claim.statement} (read as {claim.reading})" if claim.reading else claim.statement
+    return page.template("index.html.j2").render(entries=entries, version=__version__, seconds=f"{seconds:.0f}")

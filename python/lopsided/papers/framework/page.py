@@ -18,9 +18,9 @@ from lopsided.views.plot import style
 if TYPE_CHECKING:
     import jinja2
     import polars as pl
+    from matplotlib.figure import Figure as Drawing
 
     from lopsided.papers.framework.failing import Causes
-    from lopsided.papers.framework.model import Artifact, Comparison, Figure
     from lopsided.papers.framework.reproduction import ClaimOutcome, Reproduction
 
 _SHOWN_ROWS = 32
@@ -132,29 +132,30 @@ def render(reproduction: Reproduction, figures: Path) -> str:
     with_pdf = bool(reproduction.only) or style.in_column()
     # The number of seeds can differ between experiments.
     seeds = sorted(len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests)
-    runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     return template("page.html.j2").render(
+        found=reproduction,
         paper=reproduction.paper,
+        text=text,
         agreement=agreement(reproduction) if reproduction.only else "",
         facts=[
-            ("runs", str(runs)),
+            ("runs", str(reproduction.runs)),
             ("seeds per setting", f"{seeds[0]} to {seeds[-1]}" if seeds[0] != seeds[-1] else str(seeds[0])),
             *([("first seed", str(reproduction.seed))] if reproduction.seed != 1 else []),
-            ("lopsided", version()),
+            ("lopsided", __version__),
             *((f"digest of {key}", digest) for key, digest in reproduction.digests.items()),
         ],
-        experiments=[each for each in reproduction.paper.experiments if each.key in reproduction.digests],
-        comparisons=[_comparison(each) for _, artifact in reproduction.artifacts for each in artifact.comparisons],
-        opening=reproduction.opening(),
-        failing=reproduction.failing(),
-        counts=[each for each in reproduction.counts() if each not in " ".join(reproduction.opening())],
+        comparisons=[each for _, artifact in reproduction.artifacts for each in artifact.comparisons],
         covered=covering.counts(reproduction.coverage) if reproduction.coverage else None,
         groups=_groups(reproduction),
-        artifacts=[_artifact(figure, artifact, figures, with_pdf) for figure, artifact in reproduction.artifacts],
-        assumptions=reproduction.paper.assumptions if reproduction.sensitivities else (),
-        key_results=[outcome.result for outcome in reproduction.key_outcomes],
-        base=[_base(outcome) for outcome in reproduction.key_outcomes],
-        variants=_variants(reproduction),
+        held_in_short=held_in_short,
+        cause=_cause,
+        drawings={
+            figure.slug: _drawn(artifact.drawing, figures / f"{figure.slug}.svg", with_pdf)
+            for figure, artifact in reproduction.artifacts
+            if artifact.drawing
+        },
+        most_rows=_SHOWN_ROWS,
+        cell=_cell,
         again=again(reproduction),
     )
 
@@ -171,7 +172,7 @@ def render_coverage(reproduction: Reproduction) -> str:
         others=[_covered(each) for each in others],
         settings=sum(each.published.kind == "setting" for each in others),
         cited=sum(each.published.kind == "cited" for each in others),
-        version=version(),
+        version=__version__,
     )
 
 
@@ -190,44 +191,19 @@ def _covered(each: covering.Entry) -> dict[str, str]:
     }
 
 
-def version() -> str:
-    return __version__
-
-
-def _comparison(each: Comparison) -> dict[str, str]:
-    return {
-        "where": each.published.where,
-        "what": text.condition(each),
-        "published": str(each.published),
-        "measured": text.comparison_measured(each),
-        "ratio": text.ratio_to_print(each.published, each.measured),
-        "spread": text.spread(each.low, each.high),
-        "remark": each.remark,
-        "note": each.published.note,
-    }
-
-
-def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """Returns the claims by origin. Failing claims come first, sorted by cause."""
+def _groups(reproduction: Reproduction) -> list[tuple[str, list[ClaimOutcome]]]:
+    """Returns the claims by origin, each group with its heading. Failing claims come first, sorted by cause."""
     causes = reproduction.paper.causes
 
     def rank(outcome: ClaimOutcome) -> tuple[bool, int]:
         known = causes.claims.get(outcome.claim.key)
         return outcome.verdict.holds, list(CAUSES).index(known.cause) if known else len(CAUSES)
 
-    groups = [
-        (heading, [outcome for outcome in reproduction.claims if outcome.claim.origin == origin])
+    groups = {
+        heading: sorted((each for each in reproduction.claims if each.claim.origin == origin), key=rank)
         for origin, heading in HEADINGS.items()
-    ]
-    return [
-        {
-            "heading": heading,
-            "held": held_in_short(outcomes),
-            "claims": [_claim(outcome, causes) for outcome in sorted(outcomes, key=rank)],
-        }
-        for heading, outcomes in groups
-        if outcomes
-    ]
+    }
+    return [(heading, outcomes) for heading, outcomes in groups.items() if outcomes]
 
 
 def _cause(outcome: ClaimOutcome, causes: Causes) -> dict[str, str]:
@@ -235,73 +211,17 @@ def _cause(outcome: ClaimOutcome, causes: Causes) -> dict[str, str]:
     return {"cause": CAUSES[failing.cause] if failing else "", "needs": failing.needs if failing else ""}
 
 
-def _claim(outcome: ClaimOutcome, causes: Causes) -> dict[str, Any]:
-    return {
-        **_cause(outcome, causes),
-        "key": outcome.claim.key,
-        "statement": outcome.claim.statement,
-        "where": outcome.claim.where,
-        "reading": outcome.claim.reading,
-        "criterion": outcome.verdict.criterion,
-        "holds": outcome.verdict.holds,
-        "surprising": outcome.surprising,
-        "unanimous": outcome.unanimous,
-        "seeds": f"{outcome.held_in} of {outcome.repetitions} seed{'s' if outcome.repetitions != 1 else ''}",
-        "measured": [text.measured(value) for value in outcome.verdict.measured],
-        "reason": outcome.verdict.why_not,
-        "notes": outcome.verdict.notes,
-    }
-
-
-def _artifact(figure: Figure, artifact: Artifact, folder: Path, with_pdf: bool) -> dict[str, Any]:
-    drawing, file = artifact.drawing, folder / f"{figure.slug}.svg"
-    svg = None if drawing is None else style.svg_and_file(drawing, figure.slug, file)
-    if drawing is not None and with_pdf:
+def _drawn(drawing: Drawing, file: Path, with_pdf: bool) -> str:
+    """Writes a drawing as SVG, and as PDF if requested. Returns the SVG for the page."""
+    if with_pdf:
         style.write(drawing, file.with_suffix(".pdf"))
-    return {
-        "name": figure.name,
-        "slug": figure.slug,
-        "title": figure.title,
-        "notes": artifact.notes,
-        "svg": svg,
-        "table": _table(artifact.data) if artifact.data.height <= _SHOWN_ROWS else None,
-    }
-
-
-def _table(frame: pl.DataFrame) -> dict[str, Any]:
-    numeric = [column.dtype.is_numeric() for column in frame]
-    return {
-        "headings": list(zip([name.replace("_", " ") for name in frame.columns], numeric, strict=True)),
-        "rows": [list(zip([_cell(value) for value in row], numeric, strict=True)) for row in frame.rows()],
-    }
+    return style.svg_and_file(drawing, file.stem, file)
 
 
 def _cell(value: object) -> str:
     if value is None:
         return "–"
     return text.number(value, 4) if isinstance(value, float) else str(value)
-
-
-def _base(outcome: Any) -> dict[str, str]:
-    return {"value": text.number(outcome.value), "spread": text.spread(outcome.low, outcome.high)}
-
-
-def _variants(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """Returns the rows of the sensitivity table: first single variants, then pairs."""
-    return [
-        {
-            "pair": len(each.varied) > 1,
-            "parameter": ", and ".join(assumption.parameter for assumption, _ in each.varied),
-            "value": ", and ".join(variant.value for _, variant in each.varied),
-            "cells": [
-                (text.number(value), text.leaves_spread(value, outcome))
-                for outcome in reproduction.key_outcomes
-                for value in (each.results[outcome.result.key],)
-            ],
-            "moves": [(str(move), move in each.together) for move in each.moves],
-        }
-        for each in reproduction.sensitivities
-    ]
 
 
 @cache

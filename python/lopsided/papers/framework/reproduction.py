@@ -107,9 +107,19 @@ class Reproduction:
         return sum(each.surprising for each in self.claims)
 
     @property
+    def runs(self) -> int:
+        """Number of runs of all experiments."""
+        return sum(self.measurements.runs(key).height for key in self.digests)
+
+    @property
+    def of_paper(self) -> list[ClaimOutcome]:
+        """The outcomes of the paper's own statements."""
+        return [each for each in self.claims if each.claim.origin == "paper"]
+
+    @property
     def held_of_paper(self) -> str:
         """Number of the paper's statements that hold: `7 of 29`, or `7 or 9 of 29` under two interpretations."""
-        return held_in_short([each for each in self.claims if each.claim.origin == "paper"])
+        return held_in_short(self.of_paper)
 
     def counts(self) -> list[str]:
         """Returns sentences with the number of statements that hold, and the number that need another kind of run."""
@@ -120,6 +130,11 @@ class Reproduction:
         if in_full := len(self.paper.left_to_full):
             more.append(f"{in_full} more {'statement is' if in_full == 1 else 'statements are'} judged with --full")
         return _counts(self.claims) + more
+
+    def other_counts(self) -> list[str]:
+        """Returns the sentences of `counts` that `opening` does not contain."""
+        said = " ".join(self.opening())
+        return [each for each in self.counts() if each not in said]
 
     def opening(self) -> list[str]:
         """Returns the result in at most five sentences.
@@ -207,8 +222,7 @@ def is_toss(outcome: ClaimOutcome) -> bool:
 
 def _opening(found: Reproduction) -> list[str]:
     sentences: list[str] = []
-    of_paper = [each for each in found.claims if each.claim.origin == "paper"]
-    if of_paper:
+    if of_paper := found.of_paper:
         sentences.append(f"{'; '.join(_of_paper(of_paper))}.")
     if failing := found.failing():
         total = sum(len(each.claims) for each in failing)
