@@ -65,11 +65,9 @@ fn accurate_ecn_is_negotiated_if_both_ends_support_it() {
     // SYN arrived, and the ACK reports the ECN field of the SYN-ACK. In this test both fields are not-ECT: 0b010.
     let mut t = listening(accurate());
     t.inject(100, "ack 1 ace 2");
-    t.write(100, 1000);
-    t.expect(100, "1:1001 . ace 5 ect0");
+    t.sends(100, 1000, "1:1001 . ace 5 ect0");
     t = opened(2, 5);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 . ace 5 ect0");
+    t.sends(100, 1000, "1:1001 . ace 5 ect0");
 }
 
 #[test]
@@ -80,8 +78,7 @@ fn accept_accurate_accepts_requests_and_sends_none() {
     t.expect(0, "S 0:0");
     let mut t = listening(passive);
     t.inject(100, "ack 1 ace 2");
-    t.write(100, 1000);
-    t.expect(100, "1:1001 . ace 5 ect0");
+    t.sends(100, 1000, "1:1001 . ace 5 ect0");
 }
 
 #[test]
@@ -92,8 +89,7 @@ fn the_syn_ack_reports_the_ecn_field_of_the_syn() {
         t.inject(0, &format!("{} AWE {arrived}", t.peer_syn("S")));
         t.expect(0, &format!("S. 0:0 ack 1 ace {answer} octets1 1,0,1"));
         t.inject(100, "ack 1 ace 2");
-        t.write(100, 1000);
-        t.expect(100, &format!("1:1001 . ace {count} ect0"));
+        t.sends(100, 1000, &format!("1:1001 . ace {count} ect0"));
     }
 }
 
@@ -127,8 +123,7 @@ fn the_third_syn_ack_does_not_use_ecn() {
     let mut t = listening(accurate());
     t.expect(1000, "S. 0:0 ack 1 ace 2");
     t.inject(1100, "ack 1 ace 2");
-    t.write(1100, 1000);
-    t.expect(1100, "1:1001 . ace 5 ect0");
+    t.sends(1100, 1000, "1:1001 . ace 5 ect0");
 }
 
 #[test]
@@ -156,8 +151,7 @@ fn older_peers_get_classic_ecn() {
         let mut t = Script::connect(accurate(), PEER);
         t.expect(0, "SAWE 0:0");
         t.answers(100, &format!("{} {answer}", t.peer_syn("S. ack 1")), "ack 1");
-        t.write(100, 1000);
-        t.expect(100, "1:1001 .");
+        t.sends(100, 1000, "1:1001 .");
     }
 }
 
@@ -170,8 +164,7 @@ fn unknown_ecn_bits_are_taken_as_accurate_ecn() {
         t.answers(0, &format!("{} ace {asked}", t.peer_syn("S")), "S. 0:0 ack 1 ace 2 octets1 1,0,1");
     }
     let mut t = opened(5, 5);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 . ace 5 ect0");
+    t.sends(100, 1000, "1:1001 . ace 5 ect0");
 }
 
 #[test]
@@ -194,21 +187,18 @@ fn a_changed_ecn_field_or_a_zero_count_ends_ecn_capable_packets() {
     // feedback is still used.
     for answer in [3, 4, 6] {
         let mut t = opened(answer, 5);
-        t.write(100, 1000);
-        t.expect(100, "1:1001 . ace 5");
+        t.sends(100, 1000, "1:1001 . ace 5");
         t.answers(101, "1:1001 ce", "ack 1001 ace 6");
     }
     // Section 3.2.2.4: a packet count of zero shows that a middlebox has cleared the field.
     let mut t = opened(2, 0);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 . ace 5");
+    t.sends(100, 1000, "1:1001 . ace 5");
     // Table 4: the server checks the field in the ACK of its SYN-ACK. 0 shows a cleared field. 3, 4 and 6 show that the
     // path has changed the SYN-ACK's ECN field, which was sent as not-ECT.
     for last in [0, 3, 4, 6] {
         let mut t = listening(accurate());
         t.inject(100, &format!("ack 1 ace {last}"));
-        t.write(100, 1000);
-        t.expect(100, "1:1001 . ace 5");
+        t.sends(100, 1000, "1:1001 . ace 5");
     }
     // Only a pure ACK reports the SYN-ACK. In a segment with data, the field is a packet count.
     let mut t = listening(accurate());
@@ -219,8 +209,7 @@ fn a_changed_ecn_field_or_a_zero_count_ends_ecn_capable_packets() {
 fn a_marked_syn_ack_is_counted_at_both_ends() {
     // Section 3.2.2.1: the client counts the SYN-ACK as a marked packet.
     let mut t = opened_by(accurate(), PEER, "ace 2 ce", 5);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 . ace 6 ect0");
+    t.sends(100, 1000, "1:1001 . ace 6 ect0");
     // The last ACK of the handshake reports the marked SYN-ACK to the server. The client's next count includes the same
     // mark, so this count reports no new mark. The SYN-ACK was sent as not-ECT, so the mark shows that the path changes
     // the ECN field. Without fallback, this end ignores the change.
@@ -228,8 +217,7 @@ fn a_marked_syn_ack_is_counted_at_both_ends() {
         let mut t = listening(Profile { ecn_fallback, ..accurate() });
         t.inject(100, "ack 1 ace 6");
         assert_eq!(delivered_ce(&t), 1);
-        t.write(100, 1000);
-        t.expect(100, &format!("1:1001 . ace 5 {capable}"));
+        t.sends(100, 1000, &format!("1:1001 . ace 5 {capable}"));
         t.inject(200, "ack 1001 ace 6");
         assert_eq!(delivered_ce(&t), 1);
     }
@@ -242,8 +230,7 @@ fn all_segments_after_the_handshake_are_ecn_capable() {
     // tcp_ecn_send: with accurate ECN, pure ACKs, retransmissions and FINs are also ECT(0).
     let mut t = opened(2, 5);
     t.answers(101, "1:1001 ect0", "ack 1001 ace 5 ect0");
-    t.write(102, 1000);
-    t.expect(102, "1:1001 . ace 5 ect0");
+    t.sends(102, 1000, "1:1001 . ace 5 ect0");
     t.drain_until(1000);
     t.inject(1000, "ack 1001 ace 5");
     t.close(1001);
@@ -281,8 +268,7 @@ fn the_receiver_counts_marked_packets_and_octets_by_codepoint() {
     // each segment is acknowledged separately.
     t.answers(104, "2501:3501 ect1", "ack 3501 ace 7 octets1 1001,1500,1001 ect0");
     // Data that this end sends also carries the packet count.
-    t.write(105, 500);
-    t.expect(105, "1:501 . ace 7 octets1 1001,1500,1001 ect0");
+    t.sends(105, 500, "1:501 . ace 7 octets1 1001,1500,1001 ect0");
 }
 
 #[test]
@@ -292,8 +278,7 @@ fn the_option_is_sent_once_the_peer_has_sent_it_and_shortens_the_data() {
     t.inject(102, "ack 1 ace 5 octets0 1,0,1");
     t.answers(103, "1001:2001 ect0", "ack 2001 ace 5 octets1 1,0,2001 ect0");
     // The option takes 12 bytes of each segment.
-    t.write(104, 2000);
-    t.expect(104, "1:989 . ace 5 octets1 1,0,2001 ect0");
+    t.sends(104, 2000, "1:989 . ace 5 octets1 1,0,2001 ect0");
     t.expect(104, "989:1977 . ace 5 octets1 1,0,2001 ect0");
     t.drain();
     // tcp_ecn_option = 0: no option, whatever the peer sends.
@@ -301,8 +286,7 @@ fn the_option_is_sent_once_the_peer_has_sent_it_and_shortens_the_data() {
     let mut t = Script::listen(silent, PEER);
     t.answers(0, &format!("{} AWE", t.peer_syn("S")), "S. 0:0 ack 1 ace 2");
     t.inject(100, "ack 1 ace 2 octets0 1,0,1");
-    t.write(100, 1000);
-    t.expect(100, "1:1001 . ace 5 ect0");
+    t.sends(100, 1000, "1:1001 . ace 5 ect0");
 }
 
 #[test]
@@ -389,8 +373,7 @@ fn the_count_of_an_ack_with_a_newer_timestamp_is_used() {
     // FLAG_TS_PROGRESS: the ACK acknowledges no new data, but a newer timestamp shows that the ACK is not old.
     for (stamp, marks) in [(100, 0), (101, 1)] {
         let mut t = opened_by(accurate(), TIMESTAMPS, "ace 2", 5);
-        t.write(101, 1000);
-        t.expect(101, "1:1001 . ace 5 ect0");
+        t.sends(101, 1000, "1:1001 . ace 5 ect0");
         t.inject(150, &format!("ack 1 ace 6 ts {stamp}:100"));
         assert_eq!(delivered_ce(&t), marks, "timestamp {stamp}");
         t.drain_until(2000);

@@ -182,8 +182,7 @@ fn data_written_before_the_read_carries_the_ack_with_the_old_window() {
     let mut t = Script::established(freebsd(), PEER);
     t.reads = false;
     t.inject(100, "1:1001");
-    t.write(110, 500);
-    t.expect(110, "1:501 ack 1001 win 65000");
+    t.sends(110, 500, "1:501 ack 1001 win 65000");
 }
 
 #[test]
@@ -268,8 +267,7 @@ fn data_between_two_round_trips_counts_for_freebsds_receive_buffer() {
 fn data_carries_the_pending_ack() {
     let mut t = Script::established(freebsd(), PEER);
     t.inject(100, "1:1001");
-    t.write(150, 500);
-    t.expect(150, "1:501 ack 1001");
+    t.sends(150, 500, "1:501 ack 1001");
     t.inject(180, "ack 501");
     t.expect_nothing_until(500);
 }
@@ -456,8 +454,7 @@ fn a_segment_with_an_old_ack_number_does_not_set_the_echoed_timestamp() {
     // RFC 7323 section 4.3: the segment arrives late. It is acceptable, but its old acknowledgement number means that
     // its timestamp must not be echoed.
     let mut t = Script::established(linux(), TIMESTAMPS);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     t.inject(200, "ack 1001");
     t.answers(210, "1:1001 ack 501 ts 205:100", "ack 1001 ts 210:200");
 }
@@ -622,11 +619,9 @@ fn in_pingpong_mode_answers_carry_the_acks() {
     // Linux's pingpong mode: a request that is answered within the delayed-ACK timeout ends the quick ACKs.
     let mut t = Script::established(linux(), PEER);
     t.answers(100, "1:301", "ack 301");
-    t.write(110, 500);
-    t.expect(110, "1:501 ack 301");
+    t.sends(110, 500, "1:501 ack 301");
     t.inject(210, "301:601 ack 501");
-    t.write(220, 500);
-    t.expect(220, "501:1001 ack 601");
+    t.sends(220, 500, "501:1001 ack 601");
     // A request is not answered, so the delayed-ACK timer expires and ends pingpong mode.
     t.inject(320, "601:901 ack 1001");
     t.expect(360, "ack 901");

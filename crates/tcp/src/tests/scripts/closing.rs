@@ -63,8 +63,7 @@ fn the_end_that_closes_second_is_closed_by_the_last_ack() {
     t.expect_event(ConnEvent::PeerClosed);
     t.expect_state(State::CloseWait);
     // The other direction stays open.
-    t.write(150, 1000);
-    t.expect(150, "1:1001 ack 2");
+    t.sends(150, 1000, "1:1001 ack 2");
     t.close(160);
     t.expect(160, "F. 1001:1001 ack 2");
     t.expect_state(State::LastAck);
@@ -112,8 +111,7 @@ fn a_lost_fin_is_retransmitted() {
 #[test]
 fn written_data_is_sent_before_the_fin() {
     let mut t = established();
-    t.write(100, 12_500);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 12_500, 1, 10_001);
     t.close(100);
     t.expect_state(State::FinWait1);
     t.inject(200, "ack 10001");
@@ -144,8 +142,7 @@ fn a_close_after_a_write_sends_a_separate_fin() {
     t.expect_train(100, 1, 10_001);
     t.expect(100, "F. 10001:10201 ack 1");
     let mut t = established();
-    t.write(100, 200);
-    t.expect(100, "1:201 .");
+    t.sends(100, 200, "1:201 .");
     closing(&mut t, 300);
     t.expect(100, "F. 201:501 ack 1");
 }
@@ -196,8 +193,7 @@ fn a_stale_fin_does_not_end_the_stream() {
 #[test]
 fn a_reset_at_rcv_nxt_ends_the_connection() {
     let mut t = established();
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     t.inject(150, "R 1:1");
     t.expect_event(ConnEvent::Failed(ConnError::Reset));
     t.expect_state(State::Closed);
@@ -232,8 +228,7 @@ fn a_reset_ends_time_wait_without_an_event() {
 #[test]
 fn an_abort_sends_a_reset() {
     let mut t = established();
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     t.abort(150);
     t.expect(150, "R. 1001:1001 ack 1");
     t.expect_state(State::Closed);
@@ -279,8 +274,7 @@ fn with_a_closed_window_acks_after_the_peers_fin_are_processed() {
     t.reads = false;
     t.answers(100, "1:1001", "ack 1001");
     t.answers(101, "F 1001:2001", "ack 2002 win 0");
-    t.write(110, 500);
-    t.expect(110, "1:501 ack 2002 win 0");
+    t.sends(110, 500, "1:501 ack 2002 win 0");
     t.inject(210, "2002:2002 ack 501");
     assert_eq!(t.info().unacked, 0);
 }
@@ -322,8 +316,7 @@ fn the_ack_of_a_fin_without_data_is_delayed_if_data_was_received() {
 #[test]
 fn a_reset_carries_the_current_timestamp() {
     let mut t = Script::established(linux(), TIMESTAMPS);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     t.abort(150);
     t.expect(150, "R. 1001:1001 ack 1 ts 150:100");
 }

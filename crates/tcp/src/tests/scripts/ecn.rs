@@ -26,12 +26,10 @@ fn ecn_is_used_only_if_both_ends_offer_it() {
     let mut t = Script::connect(ecn(), ECN);
     t.expect(0, "SEW 0:0");
     t.answers(100, &t.peer_syn("S. ack 1"), "ack 1");
-    t.write(100, 1000);
-    t.expect(100, "1:1001 . ect0");
+    t.sends(100, 1000, "1:1001 . ect0");
 
     let mut t = Script::established(ecn(), PEER);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
 
     let mut t = Script::listen(ecn(), ECN);
     t.answers(0, &t.peer_syn("S"), "S.E 0:0 ack 1");
@@ -81,8 +79,7 @@ fn after_a_lost_syn_the_first_data_carries_cwr() {
     t.expect(0, "SEW 0:0");
     t.expect(1000, "S 0:0");
     t.answers(1100, &t.peer_syn("S.E ack 1"), "ack 1");
-    t.write(1100, 2000);
-    t.expect(1100, "1:1001 .W ect0");
+    t.sends(1100, 2000, "1:1001 .W ect0");
     t.expect(1100, "1001:2001 . ect0");
 }
 
@@ -106,8 +103,7 @@ fn the_receiver_echoes_a_mark_until_cwr_arrives() {
     t.answers(100, "1:1001 ect0", ". ack 1001");
     t.answers(101, "1001:2001 ce", ".E ack 2001");
     t.answers(102, "2001:3001 ect0", ".E ack 3001");
-    t.write(103, 500);
-    t.expect(103, "1:501 .E ect0");
+    t.sends(103, 500, "1:501 .E ect0");
     t.answers(104, "3001:4001 W ect0", ". ack 4001");
 }
 

@@ -13,8 +13,7 @@ fn ten_out() -> Script {
 fn ten_out_to(peer: Peer) -> Script {
     let window = Profile { initial_window_segments: 10, initial_window_cap: None, ..freebsd() };
     let mut t = Script::established(window, peer);
-    t.write(100, 30_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 30_000, 1, 10_001);
     t
 }
 

@@ -123,8 +123,7 @@ fn after_a_retransmitted_syn_the_rto_starts_at_3_s() {
     t.expect(1000, "S 0:0");
     t.answers(1100, &t.peer_syn("S. ack 1"), "ack 1");
     assert_eq!(t.info().srtt, None);
-    t.write(1100, 1000);
-    t.expect(1100, "1:1001 .");
+    t.sends(1100, 1000, "1:1001 .");
     // Linux: without an RTT, the tail loss probe is sent after the initial RTO of 1 s. The RTO expires 3 s after the
     // probe.
     t.expect(2100, "1:1001 .");
@@ -308,8 +307,7 @@ fn data_written_before_the_handshake_is_sent_when_the_handshake_ends() {
 #[test]
 fn both_ends_can_send_at_the_same_time() {
     let mut t = Script::established(linux(), Peer { window: 1 << 18, ..PEER });
-    t.write(100, 1000);
-    t.expect(100, "1:1001 ack 1");
+    t.sends(100, 1000, "1:1001 ack 1");
     t.answers(150, "1:1001 ack 1", "1001:1001 ack 1001");
     t.answers(200, "1001:2001 ack 1001", "1001:1001 ack 2001");
     assert_eq!(t.info().in_flight, Bytes::ZERO);

@@ -7,8 +7,7 @@ use crate::State;
 fn ack_division_does_not_make_the_window_grow_faster() {
     // ACK division (RFC 3465 section 2.3): ten ACKs for one segment count as one segment.
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 60_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 60_000, 1, 10_001);
     for piece in 1..=10 {
         t.inject(200, &format!("ack {}", piece * 100 + 1));
         match piece {
@@ -24,14 +23,12 @@ fn ack_division_does_not_make_the_window_grow_faster() {
 fn an_ack_of_data_never_sent_is_ignored_by_linux_and_answered_by_freebsd() {
     // RFC 9293 section 3.10.7.4, fifth check: an ACK of data that was never sent is answered with an ACK.
     let mut t = Script::established(freebsd(), PEER);
-    t.write(100, 4_000);
-    t.expect_train(100, 1, 4_001);
+    t.sends_train(100, 4_000, 1, 4_001);
     t.answers(200, "ack 4002", ". 4001:4001 ack 1");
     assert_eq!(t.info().unacked, 4);
     // Linux's tcp_ack drops the segment without an answer.
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 20_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 20_000, 1, 10_001);
     t.inject(200, "ack 10002");
     t.expect_nothing_until(201);
     assert_eq!(t.info().unacked, 10);

@@ -19,8 +19,7 @@ fn the_info_contains_the_negotiated_options_and_sizes() {
 fn the_info_contains_the_time_since_the_last_segment_of_each_kind() {
     let mut t = Script::established(linux(), PEER);
     assert_eq!(t.info().last_data_recv, None);
-    t.write(200, 1000);
-    t.expect(200, "1:1001 .");
+    t.sends(200, 1000, "1:1001 .");
     t.answers(300, "1:1001 ack 1001", "ack 1001");
     t.expect_nothing_until(450);
     let info = t.info();
@@ -34,8 +33,7 @@ fn the_info_contains_the_time_since_the_last_segment_of_each_kind() {
 fn delivered_data_gives_a_delivery_rate() {
     let mut t = Script::established(linux(), PEER);
     assert_eq!(t.info().delivery_rate, None);
-    t.write(100, 5000);
-    t.expect_train(100, 1, 5001);
+    t.sends_train(100, 5000, 1, 5001);
     t.inject(200, "ack 5001");
     let info = t.info();
     assert_eq!(info.delivered, Bytes::new(5000));
@@ -50,8 +48,7 @@ fn rate_samples_after_a_pause_are_app_limited() {
     t.write(100, 5000);
     t.drain();
     t.inject(200, "ack 5001");
-    t.write(1000, 100_000);
-    t.expect_train(1000, 5001, 15_001);
+    t.sends_train(1000, 100_000, 5001, 15_001);
     // The app-limited sample is reported, because its rate is higher than that of the last sample.
     t.deliver(1100, "ack 15001");
     let info = t.info();
@@ -65,8 +62,7 @@ fn busy_time_is_divided_by_the_limit_of_the_sender() {
     // At first the peer's window of two segments limits the sender; later the send buffer does.
     let mut t = Script::established(send_buffer(linux(), 4000), PEER);
     t.inject(100, "ack 1 win 2048");
-    t.write(200, 4000);
-    t.expect_train(200, 1, 2001);
+    t.sends_train(200, 4000, 1, 2001);
     t.inject(300, "ack 2001 win 1048576");
     t.expect_train(300, 2001, 4001);
     t.inject(400, "ack 4001");
@@ -90,8 +86,7 @@ fn probes_and_unsent_data_are_counted() {
 #[test]
 fn the_info_contains_retransmitted_octets_and_rcv_ssthresh() {
     let mut t = Script::established(receive_buffer(linux(), 20_000), PEER);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     t.expect(400, "1:1001 .");
     let info = t.info();
     assert_eq!(info.counters.bytes_retransmitted, Bytes::new(1000));
@@ -105,10 +100,8 @@ fn the_info_contains_retransmitted_octets_and_rcv_ssthresh() {
 #[test]
 fn the_minimum_rtt_is_sampled_from_the_newest_sacked_segment() {
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
-    t.write(120, 2000);
-    t.expect_train(120, 1001, 3001);
+    t.sends(100, 1000, "1:1001 .");
+    t.sends_train(120, 2000, 1001, 3001);
     t.inject(210, "ack 1001 sack 2001:3001");
     assert_eq!(t.info().min_rtt, Some(MS(90)));
 }
@@ -118,8 +111,7 @@ fn the_minimum_rtt_is_sampled_from_the_newest_sacked_segment() {
 #[test]
 fn the_minimum_rtt_after_a_retransmission_is_computed_from_the_echo() {
     let mut t = Script::established(linux(), TIMESTAMPS);
-    t.write(100, 4000);
-    t.expect_train(100, 1, 4001);
+    t.sends_train(100, 4000, 1, 4001);
     t.deliver(200, "ack 1 sack 1001:4001 ts 200:100");
     assert_eq!((t.info().counters.retransmits, t.info().min_rtt), (1, Some(MS(100))));
     t.inject(250, "ack 4001 ts 250:200");
@@ -132,12 +124,10 @@ fn an_ack_that_may_be_delayed_does_not_replace_the_minimum_rtt() {
     for (octets, predicted, smallest) in [(500, true, 100), (500, false, 100), (1000, true, 140)] {
         let mut t = Script::established(linux(), PEER);
         t.connection.prediction.off = !predicted;
-        t.write(350_000, octets);
-        t.expect(350_000, &format!("1:{} .", octets + 1));
+        t.sends(350_000, octets, &format!("1:{} .", octets + 1));
         t.inject(350_140, &format!("ack {}", octets + 1));
         assert_eq!(t.info().min_rtt, Some(MS(smallest)), "{octets} octets, predicted: {predicted}");
-        t.write(350_200, 500);
-        t.expect(350_200, &format!("{}:{} .", octets + 1, octets + 501));
+        t.sends(350_200, 500, &format!("{}:{} .", octets + 1, octets + 501));
         t.inject(350_250, &format!("ack {}", octets + 501));
         assert_eq!(t.info().min_rtt, Some(MS(50)));
     }
@@ -145,10 +135,8 @@ fn an_ack_that_may_be_delayed_does_not_replace_the_minimum_rtt() {
     // segment was not delayed.
     let mut t = Script::established(linux(), PEER);
     t.connection.set_nodelay(true);
-    t.write(350_000, 300);
-    t.expect(350_000, "1:301 .");
-    t.write(350_010, 300);
-    t.expect(350_010, "301:601 .");
+    t.sends(350_000, 300, "1:301 .");
+    t.sends(350_010, 300, "301:601 .");
     t.inject(350_140, "ack 301");
     assert_eq!(t.info().min_rtt, Some(MS(100)));
     t.inject(350_141, "ack 601");

@@ -42,8 +42,7 @@ fn data_after_close_is_answered_with_a_reset() {
 #[test]
 fn written_data_is_delivered_after_a_close() {
     let mut t = established();
-    t.write(100, 1500);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1500, "1:1001 .");
     t.expect(100, "1001:1501 .");
     t.leave(100);
     t.expect(100, "F. 1501:1501 ack 1");
@@ -82,8 +81,7 @@ fn a_shutdown_for_reading_does_not_affect_the_peer() {
     t.shutdown(100, Shutdown::Read);
     t.expect_nothing_until(200);
     assert_eq!(t.connection.read(super::script::instant(200), 10).unwrap_err(), ReadError::Ended);
-    t.write(200, 1000);
-    t.expect(200, "1:1001 .");
+    t.sends(200, 1000, "1:1001 .");
     t.expect_state(State::Established);
 }
 
@@ -107,8 +105,7 @@ fn readiness_is_reported_once() {
     t.answers(113, "3001:3501", "ack 3501");
     t.expect_event(ConnEvent::Readable);
     // The whole write fits into the buffer, so the writer does not wait.
-    t.write(120, 4000);
-    t.expect_train(120, 1, 4001);
+    t.sends_train(120, 4000, 1, 4001);
     t.inject(220, "ack 1001");
     t.expect_no_event();
     assert_eq!(t.connection.write(&Payload::virtual_len(3000)), Ok(1000));

@@ -39,8 +39,7 @@ fn the_first_four_syn_timeouts_do_not_double() {
 fn the_segment_with_the_fin_waits_for_the_congestion_window() {
     let with_full_window = |profile| {
         let mut t = Script::established(profile, PEER);
-        t.write(100, 10_500);
-        t.expect_train(100, 1, 10_001);
+        t.sends_train(100, 10_500, 1, 10_001);
         t.close(110);
         t
     };
@@ -51,8 +50,7 @@ fn the_segment_with_the_fin_waits_for_the_congestion_window() {
 
     let mut t = Script::established(linux_6_12(), PEER);
     t.inject(100, "ack 1 win 1024");
-    t.write(100, 1512);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1512, "1:1001 .");
     t.close(100);
     t.inject(200, "ack 1001 win 512");
     t.expect_nothing_until(220);

@@ -8,8 +8,7 @@ use lopsided_core::Bytes;
 /// segments of 800 bytes.
 fn after_packet_too_big(octets: u32) -> Script {
     let mut t = Script::established(linux(), PEER);
-    t.write(100, octets);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, octets, 1, 10_001);
     t.too_big(110, 1, 840);
     t
 }
@@ -79,8 +78,7 @@ fn later_data_is_sent_in_full_segments_of_the_new_size() {
 #[test]
 fn a_message_about_data_that_is_not_outstanding_is_ignored() {
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 10_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 10_000, 1, 10_001);
     for seq in [-5000, 20_001] {
         t.too_big(110, seq, 840);
     }
@@ -93,8 +91,7 @@ fn a_message_about_data_that_is_not_outstanding_is_ignored() {
 #[test]
 fn data_that_sack_reported_is_neither_cut_nor_sent_again() {
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 10_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 10_000, 1, 10_001);
     t.deliver(150, "ack 1 sack 5001:6001");
     t.too_big(160, 1, 840);
     assert_eq!(t.info().sacked, 1);
@@ -130,8 +127,7 @@ fn a_smaller_segment_size_keeps_three_quarters_of_the_window_as_threshold() {
 fn a_message_that_leaves_the_segment_size_leaves_the_recovery() {
     let windows = |told: &[u64]| {
         let mut t = Script::established(linux(), PEER);
-        t.write(100, 30_000);
-        t.expect_train(100, 1, 10_001);
+        t.sends_train(100, 30_000, 1, 10_001);
         t.deliver(200, "ack 1 sack 1001:4001");
         t.expect_ca_state(CaState::Recovery);
         for mtu in told {
@@ -147,8 +143,7 @@ fn a_message_that_leaves_the_segment_size_leaves_the_recovery() {
 #[test]
 fn segments_are_not_reduced_below_linuxs_minimum() {
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 2_000);
-    t.expect_train(100, 1, 2_001);
+    t.sends_train(100, 2_000, 1, 2_001);
     t.too_big(110, 1, 68);
     assert_eq!((t.info().pmtu.get(), t.info().snd_mss.get()), (552, 512));
     t.drain();
@@ -164,7 +159,6 @@ fn larger_segments_are_tried_again_after_ten_minutes() {
         t.expect(600_109, &format!("{start}:{} .", start + 800));
     }
     t.inject(600_209, "ack 11601");
-    t.write(600_209, 2_000);
-    t.expect_train(600_209, 11_601, 13_601);
+    t.sends_train(600_209, 2_000, 11_601, 13_601);
     assert_eq!(t.info().pmtu.get(), 1052);
 }

@@ -51,11 +51,9 @@ fn a_duplicate_within_the_window_uses_up_a_quick_ack() {
 fn old_data_outside_the_window_ends_pingpong_mode() {
     let mut t = Script::established(linux(), PEER);
     t.answers(100, "1:301", "ack 301");
-    t.write(110, 500);
-    t.expect(110, "1:501 ack 301");
+    t.sends(110, 500, "1:501 ack 301");
     t.inject(210, "301:601 ack 501");
-    t.write(220, 500);
-    t.expect(220, "501:1001 ack 601");
+    t.sends(220, 500, "501:1001 ack 601");
     t.answers(300, "1:301 ack 1001", "ack 601 sack 1:301");
     t.answers(310, "601:901", "ack 901");
 }

@@ -8,8 +8,7 @@ use lopsided_core::Bytes;
 /// Returns a script in which ten segments were sent at 100 ms. No segment is acknowledged, and more data waits.
 fn ten_out(profile: Profile, no_sack: bool) -> Script {
     let mut t = Script::established(profile, if no_sack { NO_SACK } else { PEER });
-    t.write(100, 60_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 60_000, 1, 10_001);
     t
 }
 
@@ -212,8 +211,7 @@ fn once_reordering_was_detected_rack_waits_a_quarter_of_the_rtt() {
 #[test]
 fn a_spurious_retransmission_marks_no_earlier_segment_lost() {
     let mut t = Script::established(linux(), TIMESTAMPS);
-    t.write(100, 60_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 60_000, 1, 10_001);
     for (at, end) in [(200, 2001), (201, 3001), (202, 4001)] {
         t.deliver(at, &format!("ack 1 sack 1001:{end} ts {at}:100"));
     }
@@ -485,8 +483,7 @@ fn ns2_halves_the_window_without_rounding() {
     // ns-2's window is a real number: half of eleven segments is 5.5, and only the threshold is rounded.
     let halved = |fast_recovery| {
         let mut t = Script::established(Profile { initial_window_segments: 11, ..reno(fast_recovery) }, NO_SACK);
-        t.write(100, 60_000);
-        t.expect_train(100, 1, 11_001);
+        t.sends_train(100, 60_000, 1, 11_001);
         for at in [200, 201, 202] {
             t.inject(at, "ack 1");
         }
@@ -527,8 +524,7 @@ fn a_late_original_sets_the_reordering_degree() {
 #[test]
 fn the_ack_that_ends_a_recovery_still_counts_as_part_of_it() {
     let mut t = Script::established_with(linux(), PEER, "htcp");
-    t.write(100, 60_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 60_000, 1, 10_001);
     for (at, sacked) in [(200, 2001), (201, 3001), (202, 10_001)] {
         t.deliver(at, &format!("ack 1 sack 1001:{sacked}"));
     }
@@ -552,8 +548,7 @@ fn the_ack_that_ends_a_recovery_still_counts_as_part_of_it() {
 fn without_sack_more_duplicates_than_segments_raise_the_threshold() {
     for (peer, reordering) in [(NO_SACK, 4), (PEER, 3)] {
         let mut t = Script::established(linux(), peer);
-        t.write(100, 4_000);
-        t.expect_train(100, 1, 4_001);
+        t.sends_train(100, 4_000, 1, 4_001);
         for at in 200..206 {
             t.deliver(at, "ack 1");
         }

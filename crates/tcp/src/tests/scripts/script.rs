@@ -280,6 +280,20 @@ impl Script {
         self.after_step();
     }
 
+    /// Writes, and checks the segment that the connection sends at once.
+    #[track_caller]
+    pub fn sends(&mut self, at_ms: impl Into<f64> + Copy, octets: u32, segment: &str) {
+        self.write(at_ms, octets);
+        self.expect(at_ms, segment);
+    }
+
+    /// Writes, and checks that the connection sends consecutive full segments of this data at once.
+    #[track_caller]
+    pub fn sends_train(&mut self, at_ms: impl Into<f64> + Copy, octets: u32, from: u64, to: u64) {
+        self.write(at_ms, octets);
+        self.expect_train(at_ms, from, to);
+    }
+
     #[track_caller]
     pub fn read(&mut self, at_ms: impl Into<f64>, octets: u64) {
         self.advance(at_ms);

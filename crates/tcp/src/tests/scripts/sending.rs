@@ -11,8 +11,7 @@ fn linux_starts_with_ten_segments_and_grows_by_the_delivered_data() {
     // RFC 6928 section 2: the initial window is ten segments. An ACK that covers eight segments grows the window by
     // eight segments.
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 60_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 60_000, 1, 10_001);
     t.inject(200, "ack 1001");
     t.expect_train(200, 10_001, 12_001);
     t.expect_cwnd(11);
@@ -26,8 +25,7 @@ fn freebsd_starts_with_four_segments_and_grows_by_one_per_ack() {
     // RFC 3390 equation 1: the initial window is four segments. RFC 5681 equation 2 without byte counting: an ACK that
     // covers three segments adds as much as an ACK that covers one segment.
     let mut t = Script::established(freebsd(), PEER);
-    t.write(100, 20_000);
-    t.expect_train(100, 1, 4001);
+    t.sends_train(100, 20_000, 1, 4001);
     t.inject(200, "ack 1001");
     t.expect_train(200, 4001, 6001);
     t.expect_cwnd(5);
@@ -41,12 +39,10 @@ fn a_window_that_the_application_does_not_fill_does_not_grow() {
     // RFC 7661: five segments do not fill the window of ten segments, so the window does not grow. In slow start, Linux
     // lets the window grow to twice the outstanding data.
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 5000);
-    t.expect_train(100, 1, 5001);
+    t.sends_train(100, 5000, 1, 5001);
     t.inject(200, "ack 5001");
     t.expect_cwnd(10);
-    t.write(200, 6000);
-    t.expect_train(200, 5001, 11_001);
+    t.sends_train(200, 6000, 5001, 11_001);
     t.inject(300, "ack 11001");
     t.expect_cwnd(16);
 }
@@ -55,8 +51,7 @@ fn a_window_that_the_application_does_not_fill_does_not_grow() {
 /// ms; the RTO is 300 ms.
 fn after_a_transfer(profile: Profile) -> Script {
     let mut t = Script::established(profile, PEER);
-    t.write(100, 40_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 40_000, 1, 10_001);
     t.inject(200, "ack 10001");
     t.expect_train(200, 10_001, 30_001);
     t.inject(300, "ack 30001");
@@ -73,8 +68,7 @@ fn linux_halves_the_window_per_idle_rto_down_to_the_initial_window() {
     // halved once per RTO that has passed.
     for (resumes, segments) in [(600, 40), (601, 20), (900, 20), (901, 10), (5000, 10)] {
         let mut t = after_a_transfer(linux());
-        t.write(resumes, 80_000);
-        t.expect_train(resumes, 40_001, 40_001 + segments * 1000);
+        t.sends_train(resumes, 80_000, 40_001, 40_001 + segments * 1000);
         t.expect_cwnd(segments);
     }
 }
@@ -101,8 +95,7 @@ fn repaired_for_longer_than_the_timeout(profile: Profile) -> Script {
 fn a_recovery_without_new_data_does_not_count_as_idle_time() {
     let mut t = repaired_for_longer_than_the_timeout(linux());
     assert!(t.info().rto.as_millis_f64() < 400.0);
-    t.write(800, 60_000);
-    t.expect_train(800, 75_001, 95_001);
+    t.sends_train(800, 60_000, 75_001, 95_001);
 }
 
 #[test]
@@ -115,8 +108,7 @@ fn with_abc_half_the_window_grows_by_half_of_the_acknowledged_data() {
         ..freebsd()
     };
     let mut t = Script::established(profile, PEER);
-    t.write(100, 8000);
-    t.expect_train(100, 1, 8001);
+    t.sends_train(100, 8000, 1, 8001);
     t.inject(200, "ack 2001");
     t.expect_cwnd(9);
     t.inject(201, "ack 3001");
@@ -131,14 +123,12 @@ fn freebsd_restarts_from_the_initial_window() {
     // RFC 5681 section 4.1: after an idle period of more than one RTO, the window is at most the initial window of four
     // segments. Before that, four segments that are acknowledged one by one grow the window to eight segments.
     let mut t = Script::established(freebsd(), PEER);
-    t.write(100, 4000);
-    t.expect_train(100, 1, 4001);
+    t.sends_train(100, 4000, 1, 4001);
     for ack in [1001, 2001, 3001, 4001] {
         t.inject(200, &format!("ack {ack}"));
     }
     t.expect_cwnd(8);
-    t.write(2000, 10_000);
-    t.expect_train(2000, 4001, 8001);
+    t.sends_train(2000, 10_000, 4001, 8001);
     t.expect_cwnd(4);
 }
 
@@ -147,8 +137,7 @@ fn with_minshall_a_short_segment_waits_for_an_outstanding_short_segment() {
     // Nagle with Minshall's modification (draft-minshall-nagle), as in Linux: outstanding full segments do not delay a
     // short segment.
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 1500);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1500, "1:1001 .");
     t.expect(100, "1001:1501 .");
     t.write(110, 300);
     t.inject(200, "ack 1001");
@@ -159,10 +148,8 @@ fn with_minshall_a_short_segment_waits_for_an_outstanding_short_segment() {
 fn with_nagle_a_short_segment_waits_for_any_outstanding_data() {
     // Nagle (RFC 9293 section 3.7.4), as in FreeBSD: a short segment waits while any data is outstanding.
     let mut t = Script::established(freebsd(), PEER);
-    t.write(100, 300);
-    t.expect(100, "1:301 .");
-    t.write(110, 1500);
-    t.expect(110, "301:1301 .");
+    t.sends(100, 300, "1:301 .");
+    t.sends(110, 1500, "301:1301 .");
     t.inject(200, "ack 301");
     t.answers(201, "ack 1301", "1301:1801 .");
 }
@@ -170,8 +157,7 @@ fn with_nagle_a_short_segment_waits_for_any_outstanding_data() {
 #[test]
 fn a_fin_does_not_wait_for_nagle() {
     let mut t = Script::established(freebsd(), PEER);
-    t.write(100, 300);
-    t.expect(100, "1:301 .");
+    t.sends(100, 300, "1:301 .");
     t.write(110, 200);
     t.close(120);
     t.expect(120, "F. 301:501 ack 1");
@@ -180,8 +166,7 @@ fn a_fin_does_not_wait_for_nagle() {
 #[test]
 fn linux_sends_the_segment_with_the_fin_beyond_the_congestion_window() {
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 11_500);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 11_500, 1, 10_001);
     t.close(110);
     t.expect_nothing_until(150);
     // The second-to-last segment uses the space that an ACK frees. The last segment is sent although the window is
@@ -190,13 +175,11 @@ fn linux_sends_the_segment_with_the_fin_beyond_the_congestion_window() {
     t.expect(200, "F. 11001:11501 ack 1");
 
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 10_500);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 10_500, 1, 10_001);
     t.close(110);
     t.expect(110, "F. 10001:10501 ack 1");
     let mut t = Script::established(Profile { fin_beyond_cwnd: false, ..linux() }, PEER);
-    t.write(100, 10_500);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 10_500, 1, 10_001);
     t.close(110);
     t.expect_nothing_until(150);
 }
@@ -206,8 +189,7 @@ fn linux_delays_the_last_segment_until_the_peers_window_has_space_for_its_fin() 
     let closed_with_512_left = |profile| {
         let mut t = Script::established(profile, PEER);
         t.inject(100, "ack 1 win 1024");
-        t.write(100, 1512);
-        t.expect(100, "1:1001 .");
+        t.sends(100, 1512, "1:1001 .");
         t.close(100);
         t.inject(200, "ack 1001 win 512");
         t
@@ -223,8 +205,7 @@ fn linux_delays_the_last_segment_until_the_peers_window_has_space_for_its_fin() 
 fn the_peers_window_limits_the_outstanding_data() {
     let mut t = Script::established(linux(), Peer { window: 3072, ..PEER });
     t.inject(100, "ack 1");
-    t.write(100, 10_000);
-    t.expect_train(100, 1, 3001);
+    t.sends_train(100, 10_000, 1, 3001);
     t.inject(200, "ack 3001");
     t.expect_train(200, 3001, 6001);
 }
@@ -266,8 +247,7 @@ fn a_window_smaller_than_a_segment_is_used_only_after_the_override_timeout() {
 fn a_shrinking_window_stops_only_new_data() {
     // RFC 9293 section 3.8.6: the usable window may become negative.
     let mut t = Script::established(Profile { tlp: false, ..linux() }, PEER);
-    t.write(100, 30_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 30_000, 1, 10_001);
     t.inject(200, "ack 2001 win 2048");
     t.expect(500, "2001:3001 .");
     // Only the oldest lost segment is retransmitted, because all other segments are beyond the window.
@@ -295,8 +275,7 @@ fn sack_blocks_shorten_the_data_of_segments() {
 fn max_burst_limits_each_burst_and_spreads_bursts_over_the_rtt() {
     // Balakrishnan, Padmanabhan and Katz 1999, figure 19: maxburst / (cwnd / srtt), with 10 segments and 100 ms.
     let mut t = Script::established(Profile { max_burst: 4, ..linux() }, PEER);
-    t.write(100, 60_000);
-    t.expect_train(100, 1, 4001);
+    t.sends_train(100, 60_000, 1, 4001);
     t.expect_nothing_until(139);
     t.expect_train(140, 4001, 8001);
     t.expect_train(180, 8001, 10_001);
@@ -436,8 +415,7 @@ fn a_fin_without_data_has_no_push() {
 fn the_minimum_send_buffer_accepts_three_segments() {
     let profile = Profile { send_buffer: BufferRule::Fixed(Bytes::new(1)), ..Profile::linux_6_1() };
     let mut t = Script::established(profile, PEER);
-    t.write(100, 3000);
-    t.expect_train(100, 1, 3001);
+    t.sends_train(100, 3000, 1, 3001);
     assert_eq!(t.connection.writable(), 0);
 }
 

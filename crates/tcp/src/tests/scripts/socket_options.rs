@@ -31,16 +31,14 @@ fn another_ack_policy_decides_from_now_on() {
 #[test]
 fn nodelay_sends_a_short_segment_after_another() {
     let mut t = established(linux());
-    t.write(100, 300);
-    t.expect(100, "1:301 .");
+    t.sends(100, 300, "1:301 .");
     t.write(110, 300);
     t.expect_nothing_until(110);
     // Enabling the option sends the waiting data.
     t.connection.set_nodelay(true);
     t.pump();
     t.expect(110, "301:601 .");
-    t.write(120, 300);
-    t.expect(120, "601:901 .");
+    t.sends(120, 300, "601:901 .");
     t.connection.set_nodelay(false);
     t.write(130, 300);
     t.expect_nothing_until(130);
@@ -51,16 +49,14 @@ fn nodelay_sends_a_short_segment_after_another() {
 fn cork_delays_a_short_segment_until_it_is_full_or_uncorked_or_for_one_rto() {
     let mut t = established(linux());
     t.connection.set_cork(true);
-    t.write(100, 1300);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1300, "1:1001 .");
     t.inject(200, "ack 1001");
     // tcp(7) states a limit of 200 ms. The actual limit is one RTO, which the probe timer sets.
     let rto = t.info().rto.as_millis_f64();
     t.expect(200.0 + rto, "1001:1301 .");
     t.write(600, 400);
     t.expect_nothing_until(610);
-    t.write(610, 600);
-    t.expect(610, "1301:2301 .");
+    t.sends(610, 600, "1301:2301 .");
     t.write(620, 100);
     t.connection.set_cork(false);
     t.pump();
@@ -83,8 +79,7 @@ fn a_new_congestion_control_takes_over_the_window() {
     let profile = linux();
     let setup = Setup::new(&profile, Bytes::new(MSS), 0);
     let mut t = established(profile);
-    t.write(100, 30_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 30_000, 1, 10_001);
     t.deliver(200, "ack 10001");
     let before = t.info();
     assert_eq!(before.snd_cwnd, Bytes::new(20 * MSS));
@@ -99,8 +94,7 @@ fn buffer_sizes_can_be_changed_on_an_open_connection() {
     let mut t = established(linux());
     t.connection.set_send_buffer(Bytes::new(5000));
     assert_eq!(t.connection.writable(), 5000);
-    t.write(100, 5000);
-    t.expect_train(100, 1, 5001);
+    t.sends_train(100, 5000, 1, 5001);
     t.connection.set_send_buffer(Bytes::new(2000));
     assert_eq!(t.connection.writable(), 0);
     t.inject(200, "ack 4001");
@@ -152,8 +146,7 @@ fn keepalive_sends_no_probe_while_data_is_outstanding() {
     let mut t = established(linux());
     let times = KeepAlive { idle: Duration::from_millis(50), interval: Duration::from_millis(50), probes: 1 };
     t.connection.set_keepalive(instant(100), Some(times));
-    t.write(120, 1000);
-    t.expect(120, "1:1001 .");
+    t.sends(120, 1000, "1:1001 .");
     t.expect(420, "1:1001 .");
     t.inject(430, "ack 1001");
     t.expect(480, "1000:1000 ack 1");
@@ -165,8 +158,7 @@ fn keepalive_sends_no_probe_while_data_is_outstanding() {
 fn the_user_timeout_ends_a_connection_before_the_last_retransmission() {
     let mut t = established(linux());
     t.connection.set_user_timeout(Some(Duration::from_millis(1000)));
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     // A tail loss probe is sent first, and then the RTO expires. The first timeout starts the user timeout.
     t.expect(400, "1:1001 .");
     t.expect(700, "1:1001 .");

@@ -24,8 +24,7 @@ fn each_timeout_doubles_the_next_and_sends_one_segment() {
     // RFC 6298 rules 5.4 to 5.6: a timeout retransmits the first segment and doubles the RTO. RFC 5681 section 3.1: the
     // window becomes one segment.
     let mut t = Script::established(no_probe(), PEER);
-    t.write(100, 5000);
-    t.expect_train(100, 1, 5001);
+    t.sends_train(100, 5000, 1, 5001);
     for at in [400, 1000, 2200, 4600] {
         t.expect(at, "1:1001 .");
         t.expect_cwnd(1);
@@ -56,8 +55,7 @@ fn a_segment_that_the_interface_rejects_is_retried_every_500_ms() {
 #[test]
 fn a_full_interface_reduces_the_window_once() {
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 4_000);
-    t.expect_train(100, 1, 4_001);
+    t.sends_train(100, 4_000, 1, 4_001);
     t.interface_full = true;
     for at in [110, 111] {
         t.write(at, 3_000);
@@ -74,13 +72,11 @@ fn a_full_interface_reduces_the_window_once() {
 fn the_backed_off_rto_stays_until_new_data_gives_a_sample() {
     // Karn's algorithm (RFC 6298 section 3): the ACK of a retransmitted segment provides no RTT sample.
     let mut t = Script::established(no_probe(), PEER);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     t.expect(400, "1:1001 .");
     t.inject(500, "ack 1001");
     assert_eq!(t.info().rto, Duration::from_millis(600));
-    t.write(500, 1000);
-    t.expect(500, "1001:2001 .");
+    t.sends(500, 1000, "1001:2001 .");
     t.inject(600, "ack 2001");
     assert_eq!(t.info().rto, Duration::from_millis(300));
 }
@@ -92,8 +88,7 @@ fn a_stack_that_counts_ticks_measures_the_rtt_of_one_segment_at_a_time() {
     let ns2 = Profile { initial_window_segments: 4, ..Profile::ns2_reno() };
     let mut t = Script::established(ns2, NO_SACK);
     assert_eq!(t.info().rto, Duration::from_secs(6), "ns-2 takes no sample from the handshake");
-    t.write(100, 4000);
-    t.expect_train(100, 1, 4001);
+    t.sends_train(100, 4000, 1, 4001);
     t.deliver(200, "ack 1001");
     assert_eq!(t.info().rto, Duration::from_millis(300), "an RTT of one tick, and a deviation of half a tick");
     for (at, ack) in [(490, 2001), (780, 3001), (1070, 4001)] {
@@ -106,8 +101,7 @@ fn a_stack_that_counts_ticks_measures_the_rtt_of_one_segment_at_a_time() {
 fn an_ack_of_new_data_restarts_the_timer() {
     // RFC 6298 rule 5.3.
     let mut t = Script::established(no_probe(), PEER);
-    t.write(100, 2000);
-    t.expect_train(100, 1, 2001);
+    t.sends_train(100, 2000, 1, 2001);
     t.inject(250, "ack 1001");
     let rto = t.info().rto.as_millis_f64();
     t.expect(250.0 + rto, "1001:2001 .");
@@ -116,8 +110,7 @@ fn an_ack_of_new_data_restarts_the_timer() {
 #[test]
 fn a_sack_of_data_sent_before_the_retransmission_restarts_the_rto() {
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 60_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 60_000, 1, 10_001);
     for (at, end) in [(200, 2001), (201, 3001), (202, 4001), (250, 5001)] {
         t.deliver(at, &format!("ack 1 sack 1001:{end}"));
     }
@@ -131,10 +124,8 @@ fn a_sack_of_data_sent_before_the_retransmission_restarts_the_rto() {
 fn data_sent_later_does_not_restart_the_rto() {
     // RFC 6298 rule 5.1: the RTO is measured from the oldest segment.
     let mut t = Script::established(no_probe(), PEER);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
-    t.write(350, 1000);
-    t.expect(350, "1001:2001 .");
+    t.sends(100, 1000, "1:1001 .");
+    t.sends(350, 1000, "1001:2001 .");
     t.expect(400, "1:1001 .");
 }
 
@@ -142,8 +133,7 @@ fn data_sent_later_does_not_restart_the_rto() {
 fn a_connection_fails_after_15_retransmissions() {
     // RFC 9293 section 3.8.3: the connection fails after R2 retransmissions. In Linux, R2 is tcp_retries2, which is 15.
     let mut t = Script::established(no_probe(), PEER);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     t.expect_event(crate::ConnEvent::Established);
     let mut at = 100.0;
     let mut rto = 300.0f64;
@@ -162,8 +152,7 @@ fn linux_timers_expire_at_the_end_of_a_slot_of_the_timer_wheel() {
     // 64 slots of 4 ms are followed by slots of 32 ms. 300 ms is in the second level, whose slots end at multiples of
     // 32 ms.
     let mut t = Script::established(Profile { grain: TimerGrain::Wheel(Duration::from_millis(4)), ..no_probe() }, PEER);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     t.expect(416, "1:1001 .");
 }
 
@@ -171,8 +160,7 @@ fn linux_timers_expire_at_the_end_of_a_slot_of_the_timer_wheel() {
 fn after_a_timeout_freebsd_retransmits_all_outstanding_data() {
     // 4.4BSD continues at SND.UNA, even if later data was SACKed.
     let mut t = Script::established(freebsd(), PEER);
-    t.write(100, 10_000);
-    t.expect_train(100, 1, 4001);
+    t.sends_train(100, 10_000, 1, 4001);
     t.expect(600, "1:1001 .");
     t.inject(700, "ack 1001");
     t.expect_train(700, 1001, 3001);
@@ -185,8 +173,7 @@ fn freebsd_without_timestamps_measures_the_rtt_of_one_segment_per_window() {
     // leads to an SRTT of 112.5 ms. The other three segments are acknowledged later and provide no sample.
     let mut t = Script::established(freebsd(), PEER);
     let before = t.info().srtt.expect("of the handshake");
-    t.write(100, 4000);
-    t.expect_train(100, 1, 4001);
+    t.sends_train(100, 4000, 1, 4001);
     for (at, ack) in [(300, 1001), (400, 2001), (500, 3001), (600, 4001)] {
         t.inject(at, &format!("ack {ack}"));
     }
@@ -198,8 +185,7 @@ fn freebsd_without_timestamps_measures_the_rtt_of_one_segment_per_window() {
 fn freebsd_backs_off_without_the_slop() {
     // The RTO without slop, (100 + 4 * 50) ms, is doubled; then 200 ms of slop are added.
     let mut t = Script::established(freebsd(), PEER);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     for at in [600, 1400, 2800] {
         t.expect(at, "1:1001 .");
     }
@@ -212,8 +198,7 @@ fn a_probe_sends_the_last_segment_after_two_round_trips() {
     // RFC 8985 section 7.2: the probe is sent after 2 * SRTT, plus Linux's 2 ms. Section 7.3: there is no new data, so
     // the last segment is sent again. The RTO is then measured from the probe.
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 3000);
-    t.expect_train(100, 1, 3001);
+    t.sends_train(100, 3000, 1, 3001);
     t.expect(302, "2001:3001 .");
     t.expect_ca_state(CaState::Open);
     t.expect(602, "1:1001 .");
@@ -226,8 +211,7 @@ fn a_probe_sends_the_last_segment_after_two_round_trips() {
 fn a_probe_sends_new_data_if_there_is_any() {
     // The probe is sent even if the congestion window is full.
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 20_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 20_000, 1, 10_001);
     t.expect(302, "10001:11001 .");
     t.expect(602, "1:1001 .");
 }
@@ -236,8 +220,7 @@ fn a_probe_sends_new_data_if_there_is_any() {
 fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_timeout() {
     // RFC 8985 section 7.2: the probe timeout of 2 * 100 + 200 ms exceeds the RTO of 300 ms.
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 1000);
-    t.expect(100, "1:1001 .");
+    t.sends(100, 1000, "1:1001 .");
     t.expect(400, "1:1001 .");
     t.expect_ca_state(CaState::Open);
     t.expect(700, "1:1001 .");
@@ -247,8 +230,7 @@ fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_time
 /// Returns a script in which the last of three segments was retransmitted at 500 ms, as a tail loss probe.
 fn probed() -> Script {
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 3000);
-    t.expect_train(100, 1, 3001);
+    t.sends_train(100, 3000, 1, 3001);
     t.inject(200, "ack 2001");
     t.expect(500, "2001:3001 .");
     t
@@ -260,8 +242,7 @@ fn a_loss_repaired_by_the_probe_halves_the_window() {
     // repaired a loss.
     let mut t = probed();
     t.inject(600, "ack 3001");
-    t.write(600, 1000);
-    t.expect(600, "3001:4001 .");
+    t.sends(600, 1000, "3001:4001 .");
     t.expect_cwnd(10);
     t.inject(700, "ack 4001");
     t.expect_cwnd(5);
@@ -275,8 +256,7 @@ fn a_spurious_probe_does_not_reduce_the_window() {
     let mut t = probed();
     t.inject(590, "ack 3001");
     t.inject(600, "ack 3001 sack 2001:3001");
-    t.write(600, 1000);
-    t.expect(600, "3001:4001 .");
+    t.sends(600, 1000, "3001:4001 .");
     t.inject(700, "ack 4001");
     t.expect_cwnd(10);
 }
@@ -286,8 +266,7 @@ fn the_sack_of_a_probe_starts_a_recovery() {
     // Two segments before the last segment are lost. After one RTT, a single SACK above the holes suffices to detect
     // these losses.
     let mut t = Script::established(linux(), PEER);
-    t.write(100, 4000);
-    t.expect_train(100, 1, 4001);
+    t.sends_train(100, 4000, 1, 4001);
     t.inject(200, "ack 1001");
     // Three segments have been outstanding since 100 ms. The probe is due 202 ms after the ACK.
     t.expect(402, "3001:4001 .");
@@ -300,8 +279,7 @@ fn the_sack_of_a_probe_starts_a_recovery() {
 #[test]
 fn without_sack_partial_acks_after_a_timeout_retransmit_no_segment_twice() {
     let mut t = Script::established(linux(), NO_SACK);
-    t.write(100, 10_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 10_000, 1, 10_001);
     t.expect(400, "1:1001 .");
     t.deliver(500, "ack 1001");
     let mut at = 501;
@@ -318,8 +296,7 @@ fn without_sack_partial_acks_after_a_timeout_retransmit_no_segment_twice() {
 /// the first segment at 400 ms.
 fn timed_out(peer: Peer) -> Script {
     let mut t = Script::established(no_probe(), peer);
-    t.write(100, 60_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 60_000, 1, 10_001);
     t.expect(400, "1:1001 .");
     t.expect_cwnd(1);
     t
@@ -386,8 +363,7 @@ fn without_sack_a_syn_timeout_also_counts_as_a_timeout_of_the_first_data() {
     t.answers(1100, &t.peer_syn("S. ack 1"), "ack 1");
     t.inject(1100, "ack 1");
     t.expect_ca_state(CaState::Loss);
-    t.write(1100, 20_000);
-    t.expect_train(1100, 1, 10_001);
+    t.sends_train(1100, 20_000, 1, 10_001);
     t.expect(4100, "1:1001 .");
     t.answers(4200, "ack 1001", "1001:2001 .");
     t.expect(4200, "2001:3001 .");
@@ -423,8 +399,7 @@ fn eifel_undoes_a_timeout_if_the_ack_echoes_the_original() {
 /// segments.
 fn fast_retransmitted(peer: super::script::Peer, stamp: &str) -> Script {
     let mut t = Script::established(linux(), peer);
-    t.write(100, 60_000);
-    t.expect_train(100, 1, 10_001);
+    t.sends_train(100, 60_000, 1, 10_001);
     t.answers(200, &format!("ack 1 sack 1001:2001{stamp}"), "10001:11001 .");
     t.answers(201, &format!("ack 1 sack 1001:3001{stamp}"), "11001:12001 .");
     t.answers(202, &format!("ack 1 sack 1001:4001{stamp}"), "1:1001 .");
@@ -484,8 +459,7 @@ fn freebsd_undoes_a_timeout_if_the_ack_arrives_within_half_of_the_rtt() {
     // An ACK of the retransmission that was sent at 600 ms cannot arrive before 650 ms.
     for (at, early) in [(640, true), (660, false)] {
         let mut t = Script::established(freebsd(), PEER);
-        t.write(100, 10_000);
-        t.expect_train(100, 1, 4001);
+        t.sends_train(100, 10_000, 1, 4001);
         t.expect(600, "1:1001 .");
         t.inject(at, "ack 1001");
         assert_eq!(t.info().counters.undos, u64::from(early));
