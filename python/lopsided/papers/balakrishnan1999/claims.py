@@ -89,16 +89,14 @@ QUEUED_ACKS_LENGTHEN_THE_ROUND_TRIP = listed.near_print(
 @listed
 def lost_acks_let_more_go(m: Measurements) -> Verdict:
     return all_of(
-        *(
-            ratio(
-                f"Reno over the limit at {line.title}",
-                mbit(f"Reno at {line.title}", _reno(m, line.key)),
-                mbit("the limit", ack_limit_bps(line)),
-                above=1,
-            )
-            for line in LINES
-            if ack_limit_bps(line) < 9e6
+        ratio(
+            f"Reno over the limit at {line.title}",
+            mbit(f"Reno at {line.title}", _reno(m, line.key)),
+            mbit("the limit", ack_limit_bps(line)),
+            above=1,
         )
+        for line in LINES
+        if ack_limit_bps(line) < 9e6
     )
 
 

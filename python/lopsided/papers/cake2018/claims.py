@@ -235,10 +235,8 @@ def steeper_gains_more(m: Measurements) -> Verdict:
     """Each filter's gain in download goodput rises with the ratio of downlink to uplink rate."""
     curves = {rule: gain(m, rule) for rule in FILTERS[1:]}
     return all_of(
-        *(
-            rises(f"gain of the {rule} filter by ratio", found.against(30 / found.x), "percent", scale=100)
-            for rule, found in curves.items()
-        )
+        rises(f"gain of the {rule} filter by ratio", found.against(30 / found.x), "percent", scale=100)
+        for rule, found in curves.items()
     )
 
 
@@ -247,15 +245,13 @@ def uploads_keep_theirs(m: Measurements) -> Verdict:
     """With each filter, the uploads keep at least 95 % of their goodput."""
     plain = mbit("uploads without a filter", m.value("filters", "up_bps", filter="none"))
     return all_of(
-        *(
-            ratio(
-                f"uploads with the {rule} filter over those without",
-                mbit(f"uploads with the {rule} filter", m.value("filters", "up_bps", filter=rule)),
-                plain,
-                above=1 - EQUAL,
-            )
-            for rule in FILTERS[1:]
+        ratio(
+            f"uploads with the {rule} filter over those without",
+            mbit(f"uploads with the {rule} filter", m.value("filters", "up_bps", filter=rule)),
+            plain,
+            above=1 - EQUAL,
         )
+        for rule in FILTERS[1:]
     )
 
 

@@ -331,8 +331,9 @@ def proportional(
     return Verdict(bool(worst.value <= 100 * share), f"{name} {kind} within {share:.0%}", (worst, *ends), reason)
 
 
-def all_of(*verdicts: Verdict) -> Verdict:
+def all_of(*parts: Verdict | Iterable[Verdict]) -> Verdict:
     """Holds if all verdicts hold. The reason names the verdicts that fail."""
+    verdicts = [each for part in parts for each in ([part] if isinstance(part, Verdict) else part)]
     failing = [each for each in verdicts if not each.holds]
     # Verdicts may share criteria, numbers and notes. List each of them only once.
     return Verdict(

@@ -315,15 +315,13 @@ def queued_twice(m: Measurements) -> Verdict:
     """Alone on a line of 10 Mbit/s at 1 % and 3 % loss, the variant gets more than twice the goodput of one
     connection."""
     return all_of(
-        *(
-            ratio(
-                f"RDRA to one connection at {100 * loss:g} %",
-                _alone(m, "rdra-queued", loss),
-                _alone(m, "single", loss),
-                above=2.0,
-            )
-            for loss in (0.01, 0.03)
+        ratio(
+            f"RDRA to one connection at {100 * loss:g} %",
+            _alone(m, "rdra-queued", loss),
+            _alone(m, "single", loss),
+            above=2.0,
         )
+        for loss in (0.01, 0.03)
     )
 
 

@@ -88,16 +88,14 @@ DELAY_AT_THE_KNEE = listed.near_print(
 def asqm_is_unaffected(m: Measurements) -> Verdict:
     """The median and the 90th percentile of the RTT are at most 25 % higher in the evening than at night."""
     return all_of(
-        *(
-            ratio(
-                f"evening to night at {rtt} ms ({name})",
-                said(m, "evening", column, "asqm", rtt, "ms", what=f", evening ({name})"),
-                said(m, "night", column, "asqm", rtt, "ms", what=f", night ({name})"),
-                below=UNAFFECTED,
-            )
-            for rtt in EVENING_RTTS
-            for column, name in (("rtt_p50_ms", "median"), ("rtt_p90_ms", "90 %"))
+        ratio(
+            f"evening to night at {rtt} ms ({name})",
+            said(m, "evening", column, "asqm", rtt, "ms", what=f", evening ({name})"),
+            said(m, "night", column, "asqm", rtt, "ms", what=f", night ({name})"),
+            below=UNAFFECTED,
         )
+        for rtt in EVENING_RTTS
+        for column, name in (("rtt_p50_ms", "median"), ("rtt_p90_ms", "90 %"))
     )
 
 
@@ -174,16 +172,14 @@ def evening_is_variable(m: Measurements) -> Verdict:
     """The coefficient of variation of the throughput in bins of 1 s is higher under CoDel and under PIE than under
     ASQM."""
     return all_of(
-        *(
-            ratio(
-                f"variation under {NAMES[aqm]} to that under ASQM at {rtt} ms",
-                said(m, "evening", "variation", aqm, rtt, "percent", 100),
-                said(m, "evening", "variation", "asqm", rtt, "percent", 100),
-                above=1.0,
-            )
-            for aqm in ("codel", "pie")
-            for rtt in EVENING_RTTS
+        ratio(
+            f"variation under {NAMES[aqm]} to that under ASQM at {rtt} ms",
+            said(m, "evening", "variation", aqm, rtt, "percent", 100),
+            said(m, "evening", "variation", "asqm", rtt, "percent", 100),
+            above=1.0,
         )
+        for aqm in ("codel", "pie")
+        for rtt in EVENING_RTTS
     ).but(
         why="a standing queue of seconds smooths a modem's share in bins of a second. On a short path with a short "
         "queue, the share follows each flow"
@@ -194,16 +190,14 @@ def evening_is_variable(m: Measurements) -> Verdict:
 def asqm_gives_more(m: Measurements) -> Verdict:
     """At each RTT, ASQM's mean throughput is higher than the mean throughputs of CoDel and PIE."""
     return all_of(
-        *(
-            ratio(
-                f"ASQM to {NAMES[aqm]} at {rtt} ms",
-                said(m, "night", "throughput_bps", "asqm", rtt, "Mbit/s", 1e-6),
-                said(m, "night", "throughput_bps", aqm, rtt, "Mbit/s", 1e-6),
-                above=1.0,
-            )
-            for aqm in ("codel", "pie")
-            for rtt in EVENING_RTTS
+        ratio(
+            f"ASQM to {NAMES[aqm]} at {rtt} ms",
+            said(m, "night", "throughput_bps", "asqm", rtt, "Mbit/s", 1e-6),
+            said(m, "night", "throughput_bps", aqm, rtt, "Mbit/s", 1e-6),
+            above=1.0,
         )
+        for aqm in ("codel", "pie")
+        for rtt in EVENING_RTTS
     ).but(why="all disciplines fill the line, and ASQM has less by the size of its own packets")
 
 
@@ -237,15 +231,13 @@ def uploads_are_alike(m: Measurements) -> Verdict:
 def cable_asqm(m: Measurements) -> Verdict:
     """The median RTT is at most 25 % higher at peak hours than at night."""
     return all_of(
-        *(
-            ratio(
-                f"peak to night at {rtt} ms",
-                said(m, "cable-peak", "rtt_p50_ms", "asqm", rtt, "ms", what=", peak (median)"),
-                said(m, "cable-night", "rtt_p50_ms", "asqm", rtt, "ms", what=", night (median)"),
-                below=UNAFFECTED,
-            )
-            for rtt in EVENING_RTTS
+        ratio(
+            f"peak to night at {rtt} ms",
+            said(m, "cable-peak", "rtt_p50_ms", "asqm", rtt, "ms", what=", peak (median)"),
+            said(m, "cable-night", "rtt_p50_ms", "asqm", rtt, "ms", what=", night (median)"),
+            below=UNAFFECTED,
         )
+        for rtt in EVENING_RTTS
     )
 
 
@@ -376,10 +368,8 @@ def others_lose_half_at_500(m: Measurements) -> Verdict:
 def bdp_is_best_at_500(m: Measurements) -> Verdict:
     """BDP has the highest mean throughput of all disciplines."""
     return all_of(
-        *(
-            ratio(f"BDP to {NAMES[aqm]} at 500 ms", _throughput(m, "bdp", 500), _throughput(m, aqm, 500), above=1.0)
-            for aqm in ("ared", "codel", "pie")
-        )
+        ratio(f"BDP to {NAMES[aqm]} at 500 ms", _throughput(m, "bdp", 500), _throughput(m, aqm, 500), above=1.0)
+        for aqm in ("ared", "codel", "pie")
     )
 
 
@@ -433,10 +423,8 @@ def unusable_at_500(m: Measurements) -> Verdict:
         for rtt in (100, 250, 500)
     }
     return all_of(
-        *(
-            ratio(f"{NAMES[aqm]} at 500 ms to 100 ms", later, before, below=0.5)
-            for aqm, before, later in zip(experiments, rates[100], rates[500], strict=True)
-        )
+        ratio(f"{NAMES[aqm]} at 500 ms to 100 ms", later, before, below=0.5)
+        for aqm, before, later in zip(experiments, rates[100], rates[500], strict=True)
     ).but(*rates[250], why="they lose less than that: the mix has ten windows, and a loss reduces one of them")
 
 
@@ -458,10 +446,8 @@ LIMIT_IS_OF_ONE_FLOW = listed.near_print(
 def one_flow_under_codel(m: Measurements) -> Verdict:
     """CoDel's median throughput is 20 to 60 % of BDP's median throughput."""
     return all_of(
-        *(
-            ratio(f"CoDel to BDP at {rtt} ms", _alone(m, "codel", rtt), _alone(m, "bdp", rtt), above=0.2, below=0.6)
-            for rtt in (500, 750)
-        )
+        ratio(f"CoDel to BDP at {rtt} ms", _alone(m, "codel", rtt), _alone(m, "bdp", rtt), above=0.2, below=0.6)
+        for rtt in (500, 750)
     )
 
 

@@ -265,10 +265,8 @@ def bytes_perform_better(m: Measurements) -> Verdict:
         return percent(f"mean performance in {unit} on {line.name}", Spread.mean(every))
 
     return all_of(
-        *(
-            ratio(f"{line.name}: bytes over packets", mean(line, "bytes"), mean(line, "packets"), above=MORE)
-            for line in ASYMMETRIC
-        )
+        ratio(f"{line.name}: bytes over packets", mean(line, "bytes"), mean(line, "packets"), above=MORE)
+        for line in ASYMMETRIC
     )
 
 

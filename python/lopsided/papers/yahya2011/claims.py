@@ -312,10 +312,8 @@ def throughput_falls_with_rtt(m: Measurements) -> Verdict:
 
     groups = [(tests[place::3], loss) for tests, loss in ((NO_LOSS, ""), (WITH_LOSS, ", loss")) for place in range(3)]
     return all_of(
-        *(
-            proportional(f"{tests[0].variant}{loss}", against_rtt(tests), "Mbit/s", scale=1 / MBIT)
-            for tests, loss in groups
-        )
+        proportional(f"{tests[0].variant}{loss}", against_rtt(tests), "Mbit/s", scale=1 / MBIT)
+        for tests, loss in groups
     )
 
 
