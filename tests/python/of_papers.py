@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
+import pytest
 
 from lopsided.papers.framework.claims import wider_than_said
 from lopsided.papers.framework.experiments import run_experiments
@@ -33,6 +34,12 @@ def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str
             if beyond := [*unexplained(verdict), *wider_than_said(claim, verdict)]:
                 found.setdefault(claim.key, []).extend(beyond)
     return found
+
+
+@pytest.mark.slow
+def test_reasons_state_only_measured_numbers(paper: Paper, m: Measurements) -> None:
+    """The test modules of papers import this test."""
+    assert reasons_beyond_the_data(paper, m) == {}
 
 
 DISTURBED = 4

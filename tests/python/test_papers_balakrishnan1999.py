@@ -19,13 +19,10 @@ from lopsided.papers.framework.model import Paper
 from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.live import plan
 from of_papers import reasons_beyond_the_data
+from of_papers import test_reasons_state_only_measured_numbers as test_reasons_state_only_measured_numbers
 
 pytestmark = pytest.mark.slow
 PAPER = "balakrishnan1999"
-
-
-def test_reasons_state_what_was_measured(paper: Paper, m: Measurements) -> None:
-    assert reasons_beyond_the_data(paper, m) == {}
 
 
 def test_the_simulated_networks_equal_those_of_the_paper(paper: Paper) -> None:

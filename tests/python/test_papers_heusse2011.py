@@ -13,7 +13,8 @@ from lopsided.papers.framework.model import Artifact, Figure, Overrides, Paper
 from lopsided.papers.heusse2011 import model, setup
 from lopsided.papers.heusse2011.claims import alternates, ratio_of_windows, sizing_helps, value
 from lopsided.studies.jobs import run_jobs
-from of_papers import outside_panels, reasons_beyond_the_data
+from of_papers import outside_panels
+from of_papers import test_reasons_state_only_measured_numbers as test_reasons_state_only_measured_numbers
 
 PAPER = "heusse2011"
 
@@ -76,8 +77,3 @@ def test_the_figures_are_drawn_inside_their_panels(artifacts: dict[str, tuple[Fi
     assert {name for name, (_, each) in artifacts.items() if each.drawing} == {"Figure P", "Figure R", "Figure S"}
     assert all(artifact.data.height > 0 for _, artifact in artifacts.values())
     assert outside_panels(artifacts) == []
-
-
-@pytest.mark.slow
-def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Measurements) -> None:
-    assert reasons_beyond_the_data(paper, m) == {}

@@ -19,7 +19,8 @@ from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
 from lopsided.papers.merritt2010.shared import at, curve, main
 from lopsided.studies.jobs import run_jobs
 from lopsided.views.plot import style
-from of_papers import outside_panels, printed_results, reasons_beyond_the_data
+from of_papers import outside_panels, printed_results
+from of_papers import test_reasons_state_only_measured_numbers as test_reasons_state_only_measured_numbers
 
 pytestmark = pytest.mark.slow
 PAPER = "merritt2010"
@@ -223,10 +224,6 @@ def test_the_second_procedure_needs_no_measurement() -> None:
     down, up = 2.4e6 / 8 * 0.36, 196e3 / 8 * (0.11 + 17 * 12000 / 196e3)
     expected = ((down - up) / 2 - 0.36 * 196e3 / 8) / 1500
     assert second_way_packets(MAIN, 17, 0.11) == pytest.approx(expected)
-
-
-def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Measurements) -> None:
-    assert reasons_beyond_the_data(paper, m) == {}
 
 
 def test_the_verdicts_at_the_seeds_of_the_study_equal_the_record(paper: Paper) -> None:

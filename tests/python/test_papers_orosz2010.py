@@ -13,7 +13,8 @@ from lopsided.papers.framework.model import Artifact, Figure, Paper
 from lopsided.papers.orosz2010.measure import Phased, three_phases
 from lopsided.papers.orosz2010.setup import ASSUMED_BUFFER, BUFFERS, FLAVOURS, OTHERS, UPLINKS, VEGAS, WINDOWS
 from lopsided.papers.orosz2010.shared import mean_over, value
-from of_papers import outside_panels, printed_results, reasons_beyond_the_data
+from of_papers import outside_panels, printed_results
+from of_papers import test_reasons_state_only_measured_numbers as test_reasons_state_only_measured_numbers
 
 pytestmark = pytest.mark.slow
 PAPER = "orosz2010"
@@ -162,7 +163,3 @@ def test_a_deeper_modem_buffer_costs_the_download_more(m: Measurements) -> None:
     # Vegas reduces its window if there is one upload, except with the smallest buffer.
     for packets in BUFFERS[1:]:
         assert value(m, VEGAS, "share_2", "buffers", uplink_buffer_packets=packets).median < 0.3
-
-
-def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Measurements) -> None:
-    assert reasons_beyond_the_data(paper, m) == {}
