@@ -14,6 +14,8 @@ import pytest
 
 from lopsided.errors import RunError, UsageError
 from lopsided.studies import probe
+from lopsided.studies.probe import messages, sink
+from lopsided.studies.probe.ways import KernelConnection
 
 pytestmark = pytest.mark.real_time
 
@@ -116,33 +118,33 @@ def test_text_of_a_foreign_sender_is_printed_without_escapes():
 
 @pytest.mark.slow
 def test_slow_clients_do_not_block_every_connection(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(probe, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(messages, "PATIENCE_S", 1.0)
     one, other = socket.socketpair()
     with one, other:
         began = time.monotonic()
         thread = threading.Thread(target=lambda: [other.send(b"x"), time.sleep(0.7), other.send(b"x")])
         thread.start()
         with pytest.raises((ValueError, TimeoutError)):
-            probe._read_line(probe._KernelConnection(one))  # pyright: ignore[reportPrivateUsage]
+            messages.read_line(KernelConnection(one))
         assert time.monotonic() - began < 60
         thread.join()
-    sink = probe._Sink(print)  # pyright: ignore[reportPrivateUsage]
-    taken = [sink._enter("10.0.0.1") for _ in range(probe.MOST_CONNECTIONS)]  # pyright: ignore[reportPrivateUsage]
+    serving = sink.Sink(print)
+    taken = [serving._enter("10.0.0.1") for _ in range(probe.MOST_CONNECTIONS)]  # pyright: ignore[reportPrivateUsage]
     assert taken.count(True) == probe.MOST_FROM_ONE
-    assert sink._enter("10.0.0.2")  # pyright: ignore[reportPrivateUsage]
+    assert serving._enter("10.0.0.2")  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_sink_keeps_at_most_its_number_of_samples(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(probe, "_MOST_KEPT", 50)
-    sink = probe._Sink(print)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(sink, "_MOST_KEPT", 50)
+    serving = sink.Sink(print)
     sample = probe.Sample(*([0] * len(probe.Sample.__dataclass_fields__)))
     for number in range(200):
         flow = probe.Flow(f"flow{number}", "down", 0.0, 1.0)
         log = probe.Log(flow)
         log.samples += [sample] * 10
-        sink._keep(f"token{number // 20}", log)  # pyright: ignore[reportPrivateUsage]
-        assert sink._samples() <= 50  # pyright: ignore[reportPrivateUsage]
-    assert list(sink._reports) == ["token9"]  # pyright: ignore[reportPrivateUsage]
+        serving._keep(f"token{number // 20}", log)  # pyright: ignore[reportPrivateUsage]
+        assert serving._samples() <= 50  # pyright: ignore[reportPrivateUsage]
+    assert list(serving._reports) == ["token9"]  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.slow
