@@ -238,6 +238,11 @@ class Scenario:
         return self.native.title
 
     @property
+    def heading(self) -> str:
+        """The title, or the name if there is no title."""
+        return self.title or self.name
+
+    @property
     def duration_s(self) -> float:
         """The duration of a run in seconds."""
         return self.native.duration_s

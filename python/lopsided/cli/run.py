@@ -195,7 +195,7 @@ def _show(runs: list[Run]) -> None:
     if first.world == "live":
         where = linux.live(first.facts)
     details = f"{where} · {first.scenario.duration_s:g} s · {seeds} · {digest}"
-    heading(first.scenario.title or first.scenario.name, details)
+    heading(first.scenario.heading, details)
     of_one = f"With seed {first.seed}: " if len(runs) > 1 else ""
     print_prose(of_one + " ".join(verdict(first)) + "\n")
     out().print(console.flows(first) if len(runs) == 1 else console.repeated_flows(runs))

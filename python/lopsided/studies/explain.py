@@ -112,7 +112,7 @@ class Story:
     @property
     def title(self) -> str:
         """The title of the run, or the name of the probe's log."""
-        return self.source if self.run is None else self.run.scenario.title or self.run.scenario.name
+        return self.source if self.run is None else self.run.scenario.heading
 
     @property
     def facts(self) -> tuple[str, ...]:

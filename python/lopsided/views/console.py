@@ -91,7 +91,7 @@ def links(run: Run) -> View:
     filtered = ("filtered_packets",) if any(row["filtered_packets"] for row in notable) else ()
     columns = [run.links.column(name) for name in (*LINKS, *marked, *filtered, "dropped_packets", "lost_packets")]
     quiet = len(run.links) - len(notable)
-    said = f"{quiet} more direction{'s' if quiet > 1 else ''} in which no packet waited" if quiet else ""
+    said = f"{units.counted(quiet, 'more direction')} in which no packet waited" if quiet else ""
     return View(
         [heading(run.links.column("link")), ARROW, *map(heading, columns)],
         [[row["link"], _arrow(row), *_cells(columns, row)] for row in notable[:_MOST_ROWS]],

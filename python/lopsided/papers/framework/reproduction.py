@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lopsided.data import units
 from lopsided.papers.framework import covered as covering
 from lopsided.papers.framework.experiments import RunJobs, run_experiments
 from lopsided.papers.framework.failing import CAUSES
@@ -163,7 +164,7 @@ class Failure:
     @property
     def count(self) -> str:
         """The number of statements as text, such as "3 statements"."""
-        return f"{len(self.claims)} statement{'s' if len(self.claims) != 1 else ''}"
+        return units.counted(len(self.claims), "statement")
 
 
 UNKNOWN_CAUSE = "the reason is not recorded"

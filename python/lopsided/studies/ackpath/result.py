@@ -63,7 +63,7 @@ class AckPath(Study):
 
     @property
     def title(self) -> str:
-        return f"ACK path: {self.scenario.title or self.scenario.name}"
+        return f"ACK path: {self.scenario.heading}"
 
     @property
     def details(self) -> str:

@@ -89,7 +89,7 @@ class Aqm(Study):
 
     @property
     def title(self) -> str:
-        return f"{len(self.disciplines)} queue disciplines: {self.scenario.title or self.scenario.name}"
+        return f"{len(self.disciplines)} queue disciplines: {self.scenario.heading}"
 
     @property
     def details(self) -> str:

@@ -112,7 +112,7 @@ class Comparison(Study):
 
     @property
     def title(self) -> str:
-        return f"{' and '.join(self.worlds)}: {self.scenario.title or self.scenario.name}"
+        return f"{' and '.join(self.worlds)}: {self.scenario.heading}"
 
     def conclusions(self) -> list[str]:
         return verdict(self)

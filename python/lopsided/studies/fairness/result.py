@@ -287,7 +287,7 @@ def _once(mine: dict[str, Any], theirs: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _caption(study: Plan) -> str:
-    seeds = f"{study.repeat} seed{'s' if study.repeat > 1 else ''}"
+    seeds = units.counted(study.repeat, "seed")
     return (
         f"medians over both starting orders and {seeds}; share: of the side `one`, least to most, then the mean over "
         "both orders and its 95 % interval; fair after: if `one` joins `other` / if `other` joins; harm: part of its "

@@ -232,7 +232,7 @@ class Search(Study):
 
     @property
     def title(self) -> str:
-        return self.scenario.title or self.scenario.name
+        return self.scenario.heading
 
     @property
     def details(self) -> str:

@@ -73,7 +73,7 @@ class Sweep(Table, Study):
 
     @property
     def title(self) -> str:
-        return self.scenario.title or self.scenario.name
+        return self.scenario.heading
 
     @property
     def details(self) -> str:

@@ -69,7 +69,7 @@ def render(run: Run, *, play: bool = False) -> str:
 def notebook(run: Run) -> str:
     """Returns a run's HTML for a notebook: world, seed, digest, flows, and goodput."""
     return template("notebook.html.j2").render(
-        title=run.scenario.title or run.scenario.name,
+        title=run.scenario.heading,
         details=" · ".join(f"{key} {value}" for key, value in _facts(run)),
         lead=[],
         tables=[_flows(run)],

@@ -180,5 +180,4 @@ def _subtitle(found: Aqm) -> str:
 
 
 def _seeds(found: Aqm) -> str:
-    count = units.count(found.repeat)
-    return f"{count} seed{'s' if found.repeat > 1 else ''} from {found.seed}"
+    return f"{units.counted(found.repeat, 'seed')} from {found.seed}"

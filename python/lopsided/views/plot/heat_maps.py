@@ -282,8 +282,8 @@ def _notes(matrix: Matrix, shown: Map, known: list[float], cells: int) -> list[s
     start, stop = line.window_s
     notes = [
         f"{rates}, data {line.direction}, buffer {line.buffer}, {line.stack}",
-        f"{line.flows} flow{'s' if line.flows > 1 else ''} on each side",
-        f"medians over both starting orders and {study.repeat} seed{'s' if study.repeat > 1 else ''}",
+        f"{units.counted(line.flows, 'flow')} on each side",
+        f"medians over both starting orders and {units.counted(study.repeat, 'seed')}",
         f"means of {units.seconds(round(stop - start, 1))}, {units.seconds(round(line.warmup_s, 1))} after both began",
         f"{matrix.world}, {len(study)} runs, digest of all {matrix.digest}",
     ]

@@ -149,7 +149,7 @@ def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | 
 
 
 def _chart(title: str, run: Run, panels: Sequence[Panel], *what: str) -> Chart:
-    subtitle = run.scenario.title or run.scenario.name
+    subtitle = run.scenario.heading
     notes = (*what, run.world, f"seed {run.seed}", f"digest {run.digest}")
     return Chart(title, subtitle, _TIME, run.scenario.duration_s, tuple(panels), notes)
 

@@ -28,9 +28,8 @@ def draw(found: AckPath) -> Figure:
     tops = {way: max(row[f"{way}_goodput_bps"] or 0.0 for row in rows) for way in ways}
     scales = {way: style.rate_unit(tops[way]) for way in ways}
     names = [f"{way}: goodput ({unit})" for way, (_, unit) in scales.items()]
-    subtitle = found.scenario.title or found.scenario.name
     figure, axes = style.small_panels(
-        found.figures["goodput"], subtitle, names, max(len(ways), 1), _BAR_IN * (len(rows) + 1)
+        found.figures["goodput"], found.scenario.heading, names, max(len(ways), 1), _BAR_IN * (len(rows) + 1)
     )
     for way, panel in zip(ways, axes, strict=True):
         scale, _ = scales[way]
@@ -46,6 +45,8 @@ def draw(found: AckPath) -> Figure:
             reach = float(panel.transData.inverted().transform((name.get_window_extent().x1, 0))[0])
             number = f" {units.rate(rate)}"
             panel.text(max(rate / scale, reach), -place, number, fontsize=7.5, va="center", color=style.INK)
-    seeds = f"{units.count(found.repeat)} seed{'s' if found.repeat > 1 else ''} from {found.seed}"
-    style.small_print(figure, f"medians over {seeds}; the best remedy for both directions together is at the top")
+    seeds = units.counted(found.repeat, "seed")
+    style.small_print(
+        figure, f"medians over {seeds} from {found.seed}; the best remedy for both directions together is at the top"
+    )
     return figure

@@ -46,10 +46,10 @@ def _front(found: Search) -> Figure:
     ]
     height = 3.3 if len(pairs) == 1 else 2.2
     if len(pairs) == 1:
-        sheet = style.sheet("Pareto front", _subtitle(found), (height,), "")
+        sheet = style.sheet("Pareto front", found.scenario.heading, (height,), "")
         figure, panels = sheet.figure, sheet.panels
     else:
-        figure, panels = style.small_panels("Pareto front", _subtitle(found), names, 2, height)
+        figure, panels = style.small_panels("Pareto front", found.scenario.heading, names, 2, height)
     for (y, x), panel in zip(pairs, panels, strict=True):
         _cloud(found, panel, x, y)
     stands = "cross: the unchanged scenario; number: the trial"
@@ -87,7 +87,7 @@ def _cloud(found: Search, panel: Axes, x: int, y: int) -> None:
 
 def _progress(found: Search) -> Figure:
     scale, label = _scale(found, 0)
-    sheet = style.sheet("Progress of the search", _subtitle(found), (2.9,), "trial")
+    sheet = style.sheet("Progress of the search", found.scenario.heading, (2.9,), "trial")
     (panel,) = sheet.panels
     for trials, ink, fill in _groups(found):
         values = [found.value(trial, 0) / scale for trial in trials]
@@ -120,7 +120,7 @@ def _settings(found: Search) -> Figure:
     keys = [key for key in found.space.keys if any(key.key in trial.labels for trial in found.tried)][:_MOST_KEYS]
     columns = 1 if len(keys) == 1 else 2
     names = [f"{label} by {key.key}{_unit(key)}" for key in keys]
-    figure, panels = style.small_panels(found.figures["settings"], _subtitle(found), names, columns, 1.7)
+    figure, panels = style.small_panels(found.figures["settings"], found.scenario.heading, names, columns, 1.7)
     for key, panel in zip(keys, panels, strict=True):
         for trials, ink, fill in (*_groups(found, found.front), (found.front, _FOUND, "full")):
             known = [trial for trial in trials if key.key in trial.labels]
@@ -188,10 +188,6 @@ def _unit(key: Choice | Range) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= 14 else f"{name[:13]}…"
-
-
-def _subtitle(found: Search) -> str:
-    return found.scenario.title or found.scenario.name
 
 
 def _seeds(found: Search) -> str:

@@ -67,11 +67,11 @@ def draw(
         return _curves(table, scenario, axes[0])
     measured = _Measured(table, axes, metric)
     if cdf:
-        return _distribution(measured, _subtitle(scenario), axes)
+        return _distribution(measured, scenario.heading, axes)
     if len(axes) == 1:
-        return _metric(measured, _subtitle(scenario), axes[0])
+        return _metric(measured, scenario.heading, axes[0])
     if len(axes) == 2:
-        return (_heat_map if heat_map else _lines)(measured, _subtitle(scenario), axes)
+        return (_heat_map if heat_map else _lines)(measured, scenario.heading, axes)
     raise UsageError(f"a sweep of {len(axes)} axes has no single figure; draw from its table, or use --cdf")
 
 
@@ -214,7 +214,7 @@ def _curves(table: Table, scenario: Scenario, axis: str) -> Figure:
     performance = "performance" in frame.columns and frame["performance"].null_count() < len(table)
     heights = (1.9,) * (len(directions) + performance)
     sheet = style.sheet(
-        "Goodput" + (" and performance" if performance else ""), _subtitle(scenario), heights, sweeps.axis_words(axis)
+        "Goodput" + (" and performance" if performance else ""), scenario.heading, heights, sweeps.axis_words(axis)
     )
     for panel, direction in zip(sheet.panels, directions, strict=False):
         _flow_curves(panel, frame.filter(pl.col("direction") == direction), axis, goodput, direction)
@@ -323,10 +323,6 @@ def _set_ticks(panel: Axes, values: pl.Series) -> None:
         names = values.unique(maintain_order=True).to_list()
         panel.set_xticks(range(len(names)), names)
         panel.set_xlim(-0.3, len(names) - 0.7)
-
-
-def _subtitle(scenario: Scenario) -> str:
-    return scenario.title or scenario.name
 
 
 def _spread(frame: pl.DataFrame) -> str:
