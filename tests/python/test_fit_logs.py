@@ -1,9 +1,10 @@
-"""`fit --with` reads logs of Flent, irtt and cake-autorate."""
+"""`fit --with` reads logs of Flent, Crusader, irtt and cake-autorate."""
 
 from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,104 @@ def test_a_log_without_a_rate_and_options_for_captures_are_refused(tmp_path: Pat
         lop.fit(path)
     with pytest.raises(UsageError, match="need a capture"):
         lop.fit(path, flow=1)
+
+
+def packed(value: object) -> bytes:
+    """Returns a value as MessagePack, with the types that Crusader writes."""
+    if isinstance(value, bool) or value is None:
+        return {None: b"\xc0", False: b"\xc2", True: b"\xc3"}[value]
+    if isinstance(value, int):
+        return bytes([value]) if value < 0x80 else b"\xcf" + value.to_bytes(8, "big")
+    if isinstance(value, str):
+        return bytes([0xA0 + len(value)]) + value.encode()
+    if isinstance(value, list):
+        return b"\xdc" + len(value).to_bytes(2, "big") + b"".join(map(packed, value))
+    assert isinstance(value, dict)
+    return bytes([0x80 + len(value)]) + b"".join(packed(name) + packed(each) for name, each in value.items())
+
+
+def snappy(data: bytes) -> bytes:
+    """Returns a Snappy stream with literals and copies of the bytes 20 places before."""
+    stream = b"\xff\x06\x00\x00sNaPpY"
+    for begin in range(0, len(data), 1 << 16):
+        block = data[begin : begin + (1 << 16)]
+        size = len(block)
+        chunk = bytes([size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14])
+        place = 0
+        while place < size:
+            part = block[place : place + 8]
+            if place >= 20 and part == block[place - 20 : place - 12] and len(part) == 8:
+                chunk += bytes([7 << 2 | 2, 20, 0])
+            else:
+                chunk += bytes([len(part) - 1 << 2]) + part
+            place += len(part)
+        stream += b"\x00" + (len(chunk) + 4).to_bytes(3, "little") + bytes(4) + chunk
+    return stream
+
+
+def duration(seconds: float) -> dict[str, int]:
+    return {"secs": int(seconds), "nanos": int(seconds % 1 * 1e9)}
+
+
+def crusader(folder: Path, scenario: lop.Scenario) -> Path:
+    """Writes the result file of a test with the flows of a simulated run. The pings are the round trips of the
+    first flow, after pings on the idle line."""
+    run = scenario.run()
+    samples = run.samples.to_polars()
+    groups, pings = [], [{"sent": duration(0.1 * number), "latency": {"total": duration(0.04)}} for number in range(9)]
+    for number, flow in enumerate(run.flows.to_polars().iter_rows(named=True)):
+        rows = samples.filter(samples["flow"] == flow["flow"])
+        times = [1.0 + time for time in rows["time_s"]]
+        points = [{"time": duration(at), "bytes": sent} for at, sent in zip(times, rows["acked_bytes"], strict=True)]
+        groups.append({"download": flow["direction"] == "down", "both": False, "streams": [{"data": points}]})
+        if number == 0:
+            latency = [None if trip is None else {"total": duration(trip / 1e3)} for trip in rows["srtt_ms"]]
+            pings += [{"sent": duration(at), "latency": trip} for at, trip in zip(times, latency, strict=True)]
+    content = {"version": 2, "stream_groups": groups, "pings": pings}
+    path = folder / "test.crr"
+    path.write_bytes((0x5372AB82AE7C59CB).to_bytes(8, "little") + (2).to_bytes(8, "little") + snappy(packed(content)))
+    return path
+
+
+def test_crusader_results_yield_rate_and_buffer_of_a_simulated_line(tmp_path: Path) -> None:
+    line = """\
+[scenario]
+duration = "20 s"
+[record]
+interval = "50 ms"
+[link]
+rtt = "40 ms"
+down.rate = "6 Mbit/s"
+down.queue = { kind = "fifo", limit = "120 packets" }
+up.rate = "1 Mbit/s"
+[[flow]]
+direction = "down"
+"""
+    path = crusader(tmp_path, lop.Scenario.from_text(line, "line.toml"))
+    assert is_log(path)
+    log = read_log(path)
+    assert (log.kind, log.flows, log.floor_ms) == ("Crusader", {"down": 1}, pytest.approx(40.0))
+    assert log.rate_bps == {"down": pytest.approx(6e6, rel=0.03)}
+    found = lop.fit(path, remedies=False)
+    assert found.possible("queue.down") == ["fifo"]
+    buffer = found.value("buffer.down")
+    assert (buffer["status"], buffer["value"]) == ("log", pytest.approx(120 * 1500, rel=0.1))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda data: data[:12], "the header is not complete"),
+        (lambda data: data[:8] + bytes(8) + data[16:], "version 0 is not supported"),
+        (lambda data: data[:-100], "cut off or damaged"),
+        (lambda data: data[:16] + data[26:], "does not contain a Snappy stream"),
+        (lambda data: data[:16] + snappy(b"\x91" * 99 + b"\xc0"), "nested too deeply"),
+        (lambda data: data[:16] + snappy(packed({"pings": 3, "stream_groups": [None]})), "without a loaded direction"),
+    ],
+)
+def test_a_damaged_crusader_file_is_rejected(tmp_path: Path, spoil: Callable[[bytes], bytes], said: str) -> None:
+    path = tmp_path / "test.crr"
+    start = (0x5372AB82AE7C59CB).to_bytes(8, "little") + (2).to_bytes(8, "little")
+    path.write_bytes(spoil(start + snappy(packed({"pings": [{"sent": duration(1.0)}] * 40}))))
+    with pytest.raises(UsageError, match=said):
+        read_log(path)

@@ -45,13 +45,13 @@ def fit(
     Parameters
     ----------
     capture
-        The capture, as for `lopsided analyze`; `-` is standard input. A log of Flent or cake-autorate is accepted too,
-        but contains less information.
+        The capture, as for `lopsided analyze`; `-` is standard input. A log of Flent, Crusader or cake-autorate is
+        accepted too, but contains less information.
     other
         A second capture of the same flows at another point of the path.
     log
-        A log of another measurement on this line: Flent, irtt (JSON) or cake-autorate. The log provides the rate of a
-        direction that has no load in the capture.
+        A log of another measurement on this line: Flent, Crusader, irtt (JSON) or cake-autorate. The log provides
+        the rate of a direction that has no load in the capture.
     flow
         Fit only the direction with this number in the table of `lopsided analyze`.
     trials

@@ -1,8 +1,8 @@
-"""Reads logs of Flent, irtt and cake-autorate that were written on the same line as a capture.
+"""Reads logs of Flent, Crusader, irtt and cake-autorate that were written on the same line as a capture.
 
 A log provides the shortest RTT, and the rate of a direction that has no load in the capture. The formats are described
-in Flent's "The Data File Format", in the section "Output" of the manual page irtt-client(1), and in the headers of
-cake-autorate's log (`DATA_HEADER`, `LOAD_HEADER`).
+in Flent's "The Data File Format", in Crusader's `file_format.rs`, in the section "Output" of the manual page
+irtt-client(1), and in the headers of cake-autorate's log (`DATA_HEADER`, `LOAD_HEADER`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.errors import UsageError
+from lopsided.studies.fit import crusader
 from lopsided.studies.fit.line import ACK, PACKET, Way
 
 MOST_BYTES = 64 << 20
@@ -33,6 +34,10 @@ BUSY = 0.8
 """If the load of a shaper is at least this fraction of its rate, the throughput counts as the line's rate."""
 LEAST_SAMPLES = 5
 """Minimum number of samples for computing a rate."""
+LONGEST_S = 86_400.0
+"""Longest load in seconds. Larger values are damage."""
+STEP_S = 0.2
+"""Time in seconds over which the bytes of Crusader's streams are added."""
 _FLENT: Mapping[Way, str] = {"down": "download", "up": "upload"}
 _AUTORATE: Mapping[Way, str] = {"down": "DL", "up": "UL"}
 _FLOW = re.compile(r"TCP (?P<way>download|upload)(?P<rest>.*)")
@@ -43,7 +48,7 @@ class Log:
     """The values that a log provides for the fit."""
 
     kind: str
-    """`Flent`, `irtt` or `cake-autorate`."""
+    """`Flent`, `Crusader`, `irtt` or `cake-autorate`."""
     rate_bps: Mapping[Way, float]
     """Rates in bit/s of IP packets, for the directions that were loaded."""
     floor_ms: float | None
@@ -71,7 +76,7 @@ def is_log(path: Path) -> bool:
             head = file.read(HEAD)
     except (OSError, EOFError, zlib.error):
         return False
-    return head.lstrip()[:1] == b"{" or b"_HEADER;" in head
+    return head.lstrip()[:1] == b"{" or b"_HEADER;" in head or head.startswith(crusader.MAGIC)
 
 
 def read_log(path: Path) -> Log:
@@ -79,7 +84,10 @@ def read_log(path: Path) -> Log:
 
     Raises UsageError if the file cannot be read, is too large, or has an unknown format.
     """
-    text = _text(path)
+    data = _bytes(path)
+    if data.startswith(crusader.MAGIC):
+        return _crusader(path, data)
+    text = data.decode("utf-8", errors="replace")
     if text.lstrip()[:1] == "{":
         try:
             found: Any = json.loads(text)
@@ -91,10 +99,10 @@ def read_log(path: Path) -> Log:
             return _irtt(path, found)
     elif "DATA_HEADER;" in text or "LOAD_HEADER;" in text:
         return _cake_autorate(path, text)
-    raise UsageError(f"{path.name} is not a log of Flent, irtt or cake-autorate")
+    raise UsageError(f"{path.name} is not a log of Flent, Crusader, irtt or cake-autorate")
 
 
-def _text(path: Path) -> str:
+def _bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
@@ -104,7 +112,7 @@ def _text(path: Path) -> str:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     if len(found) > MOST_BYTES:
         raise UsageError(f"{path.name} is larger than {MOST_BYTES >> 20} MB")
-    return found.decode("utf-8", errors="replace")
+    return found
 
 
 def _flent(path: Path, found: Mapping[str, Any]) -> Log:
@@ -128,9 +136,7 @@ def _flent(path: Path, found: Mapping[str, Any]) -> Log:
             loads += [_aligned(each) for each in summed]
     rates: dict[Way, float] = {way: each * PACKET / PAYLOAD for way, each in goodput.items()}
     if len(goodput) == 2:
-        # The ACKs of one direction load the other direction, with one ACK per two packets (RFC 9293, section 3.8.6.3).
-        down, up = goodput["down"], goodput["up"]
-        rates = {"down": rates["down"] + _acks(up), "up": rates["up"] + _acks(down)}
+        rates = _with_acks(goodput)
     trips = [values for key, values in found["results"].items() if str(key).startswith("Ping (ms)")]
     host = str(_of(found.get("metadata"), "HOST") or "")
     floor = _least(_numbers(each) for each in trips)
@@ -143,6 +149,74 @@ def _flent(path: Path, found: Mapping[str, Any]) -> Log:
     length = float(np.ptp(times[under])) if under.any() else 0.0
     log = Log("Flent", rates, floor, host, flows, goodput, ping[~np.isnan(ping)].tolist(), length)
     return _checked(path, log)
+
+
+def _crusader(path: Path, data: bytes) -> Log:
+    try:
+        found = crusader.content(data, MOST_BYTES)
+    except ValueError as error:
+        raise UsageError(f"cannot read {path.name} as a result of Crusader: {error}") from None
+    alone, both, flows, spans = _crusader_loads(found)
+    rates: dict[Way, float] = _with_acks(both) if len(both) == 2 else {}
+    # While only one direction is loaded, its data does not compete with ACKs of the other direction.
+    rates |= {way: each * PACKET / PAYLOAD for way, each in alone.items()}
+    # One phase provides goodput and delay: both directions, or else the first direction that was loaded.
+    single: Way | None = next(iter(alone), None) if len(both) < 2 else None
+    goodput: dict[Way, float] = both if single is None else {single: alone[single]}
+    span = spans.get((single or "down", single is None), (0.0, 0.0))
+    trips = _aligned([_seconds(_of(_of(ping, "latency"), "total")) for ping in _list(found, "pings")]) * 1e3
+    times = _aligned([_seconds(_of(ping, "sent")) for ping in _list(found, "pings")])
+    loaded = trips[(times >= span[0]) & (times < span[1]) & ~np.isnan(trips)]
+    counts: dict[Way, int] = {way: flows[way, single is None] for way in goodput}
+    log = Log("Crusader", rates, _least([trips.tolist()]), "", counts, goodput, loaded.tolist(), span[1] - span[0])
+    return _checked(path, log)
+
+
+def _crusader_loads(
+    found: Mapping[str, Any],
+) -> tuple[
+    dict[Way, float], dict[Way, float], dict[tuple[Way, bool], int], dict[tuple[Way, bool], tuple[float, float]]
+]:
+    """Returns the goodput in bit/s of the directions that were loaded alone and at the same time. Also returns the
+    number of streams and the time span of each load, by direction and whether both directions were loaded."""
+    loads: dict[bool, dict[Way, float]] = {False: {}, True: {}}
+    flows: dict[tuple[Way, bool], int] = {}
+    spans: dict[tuple[Way, bool], tuple[float, float]] = {}
+    for group in _list(found, "stream_groups"):
+        way: Way = "down" if _of(group, "download") else "up"
+        is_both = bool(_of(group, "both"))
+        streams = [
+            (
+                _aligned([_seconds(_of(point, "time")) for point in points]),
+                _aligned([_of(point, "bytes") for point in points]),
+            )
+            for stream in _list(group, "streams")
+            if len(points := _list(stream, "data")) >= LEAST_SAMPLES
+        ]
+        if not streams or any(np.isnan(part).any() for stream in streams for part in stream):
+            continue
+        begin, end = min(times[0] for times, _ in streams), max(times[-1] for times, _ in streams)
+        if not 0 < end - begin < LONGEST_S:
+            continue
+        grid = np.arange(begin, end, STEP_S)
+        total = np.sum([np.interp(grid, times, sent) for times, sent in streams], axis=0)
+        rates = np.diff(total) * 8 / STEP_S
+        rate = _typical(rates.tolist())
+        if rate is not None:
+            busy = np.flatnonzero(rates >= rate / 2)
+            loads[is_both][way] = rate
+            flows[way, is_both] = len(streams)
+            spans[way, is_both] = (float(grid[busy[0]]), float(grid[busy[-1] + 1]))
+    return loads[False], loads[True], flows, spans
+
+
+def _seconds(duration: Any) -> float:
+    return _number(_of(duration, "secs")) + _number(_of(duration, "nanos")) / 1e9
+
+
+def _list(found: Any, key: str) -> list[Any]:
+    values = _of(found, key)
+    return values if isinstance(values, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def _irtt(path: Path, found: Mapping[str, Any]) -> Log:
@@ -180,6 +254,13 @@ def _checked(path: Path, log: Log) -> Log:
     if not log.rate_bps and log.floor_ms is None:
         raise UsageError(f"{path.name} is a log of {log.kind} without a loaded direction and without round trips")
     return log
+
+
+def _with_acks(goodput: Mapping[Way, float]) -> dict[Way, float]:
+    """Returns the rates in bit/s of IP packets if both directions were loaded at the same time."""
+    # The ACKs of one direction load the other direction, with one ACK per two packets (RFC 9293, section 3.8.6.3).
+    down, up = goodput["down"], goodput["up"]
+    return {"down": down * PACKET / PAYLOAD + _acks(up), "up": up * PACKET / PAYLOAD + _acks(down)}
 
 
 def _acks(goodput_bps: float) -> float:

@@ -237,7 +237,8 @@ def fit(
     Parameters
     ----------
     capture
-        A pcap or pcapng file, as for `analyze`; or a log of Flent or cake-autorate, which contains less information.
+        A pcap or pcapng file, as for `analyze`; or a log of Flent, Crusader or cake-autorate, which
+        contains less information.
     other
         A second capture of the same flows at another point, with the same weight.
     flow
@@ -252,8 +253,8 @@ def fit(
     workers
         Number of threads; default: the number of cores.
     log
-        A log of another measurement at the subscriber's side: a data file of Flent, irtt's JSON, or a log of
-        cake-autorate. The log provides the rate of a direction that has no load in the capture.
+        A log of another measurement at the subscriber's side: a data file of Flent or Crusader, irtt's JSON, or a
+        log of cake-autorate. The log provides the rate of a direction that has no load in the capture.
     progress
         Called with the completed fraction of the work, 0 to 1.
 
