@@ -7,6 +7,7 @@
 use crate::replay::{Compared, replay};
 use crate::steps::{Loss, Step};
 use lopsided_tcp::ByteCounting;
+use std::f64::consts::PI;
 
 /// The congestion controls of Linux, with their prior weights.
 const KNOWN: [(&str, f64); 12] = [
@@ -38,22 +39,22 @@ const LEAST_MSS: u32 = 200;
 /// Minimum number of steps from which a congestion control is inferred: eight round trips.
 const ENOUGH: usize = 64;
 /// Minimum number of comparisons: losses, and round trips without a loss.
-const ENOUGH_COMPARED: usize = 8;
-/// Scale of a reduction's error: this fraction of the window, plus half a segment for rounding.
-const REDUCTION_SCALE: f64 = 0.06;
-/// Scale of the error between losses: this fraction of the flight, plus half a segment for rounding.
-const GROWTH_SCALE: f64 = 0.03;
-const HALF_SEGMENT: f64 = 0.5;
-/// Maximum number of losses, and of periods between them, that count as independent evidence.
-const INDEPENDENT: f64 = 8.0;
-/// Natural logarithm of the weight of a congestion control that is not listed, and the mean errors that it is expected
-/// to have in each independent reduction and period.
+const ENOUGH_COMPARED: usize = 3;
+/// Windows after losses and windows between losses differ from the flight in these ways if the congestion control is
+/// the true one.
 ///
-/// Behind an AQM, several losses in one recovery reduce the window further, so the true congestion control has large
-/// errors in reductions, but small ones in growth.
-const UNLISTED: f64 = -3.0;
-const UNLISTED_REDUCTION: f64 = 1.5;
-const UNLISTED_GROWTH: f64 = 0.3;
+/// The values maximize the probability of the true congestion controls of simulated captures of the parts `design` and
+/// `wide` (`reference/analyze`). Behind an AQM, several losses in one recovery reduce the flight further, so large
+/// differences are more frequent after losses.
+const REDUCTION: Noise = Noise { equal: 0.6, by_one: 0.2, scale: 0.02, anywhere: 0.01, weight: 0.35, most: 4.0 };
+const GROWTH: Noise = Noise { equal: 0.4, by_one: 0.3, scale: 0.02, anywhere: 0.01, weight: 2.0, most: 4.0 };
+/// Natural logarithm of the weight of a congestion control that is not listed, and the mean errors that it is expected
+/// to have in each reduction and period.
+const UNLISTED: f64 = -5.0;
+const UNLISTED_REDUCTION: f64 = 2.5;
+const UNLISTED_GROWTH: f64 = 2.0;
+/// Smallest number of flights, in segments, between which a difference of any size is distributed.
+const LEAST_RANGE: f64 = 10.0;
 /// Natural logarithm of BBR's weight before its indicators are added.
 const BBR: f64 = -7.0;
 /// A congestion control is named if it is at least as probable as all other congestion controls together.
@@ -94,7 +95,8 @@ const ROUND: usize = 8;
 pub struct Fit {
     /// Name of the congestion control.
     pub name: &'static str,
-    /// Mean error of the windows after losses: ln(1 + (difference / scale)²); 0 without losses.
+    /// Mean error of the windows after losses: the negative natural logarithm of the probability of the difference,
+    /// relative to the probability of equal windows; 0 without losses.
     pub reduction: f64,
     /// Number of losses that were compared.
     pub reductions: usize,
@@ -122,18 +124,56 @@ impl Fit {
 
     /// Returns the natural logarithm of the likelihood.
     fn log_likelihood(&self) -> f64 {
-        -(self.reduction * independent(self.reductions) + self.growth * independent(self.periods))
+        -(self.reduction * REDUCTION.evidence(self.reductions) + self.growth * GROWTH.evidence(self.periods))
     }
 
     /// Returns the natural logarithm of the likelihood of a congestion control that is not listed.
     fn log_likelihood_of_unlisted(&self) -> f64 {
-        UNLISTED - UNLISTED_REDUCTION * independent(self.reductions) - UNLISTED_GROWTH * independent(self.periods)
+        let reductions = UNLISTED_REDUCTION * REDUCTION.evidence(self.reductions);
+        UNLISTED - reductions - UNLISTED_GROWTH * GROWTH.evidence(self.periods)
     }
 }
 
-/// Returns the number of comparisons that count as independent evidence.
-fn independent(count: usize) -> f64 {
-    (count as f64).min(INDEPENDENT)
+/// The distribution of the difference between the flight and the window of the true congestion control.
+struct Noise {
+    /// Probability of equal windows.
+    equal: f64,
+    /// Probability of a difference of one segment.
+    by_one: f64,
+    /// Width of the Cauchy distribution of all other differences: this share of the window, plus half a segment.
+    scale: f64,
+    /// Share of the other differences that are equally probable at each size of the flight.
+    anywhere: f64,
+    /// Independent evidence in one comparison. Below 1, because successive comparisons have common errors.
+    weight: f64,
+    /// Maximum number of comparisons that count as evidence.
+    most: f64,
+}
+
+impl Noise {
+    /// Returns the evidence in a number of comparisons.
+    fn evidence(&self, count: usize) -> f64 {
+        self.weight * (count as f64).min(self.most)
+    }
+
+    /// Returns the error of a window: see [`Fit::reduction`].
+    fn error(&self, compared: &Compared) -> f64 {
+        let window = compared.window.floor().max(1.0);
+        let difference = (compared.flight - window).abs();
+        libm::log(self.density(0.0, window) / self.density(difference, window))
+    }
+
+    fn density(&self, difference: f64, window: f64) -> f64 {
+        let near = match difference {
+            small if small < 0.5 => self.equal,
+            one if one < 1.5 => self.by_one / 2.0,
+            _ => 0.0,
+        };
+        let width = 0.5 + self.scale * window;
+        let far = 1.0 / (PI * width * (1.0 + (difference / width) * (difference / width)));
+        let anywhere = 1.0 / window.max(LEAST_RANGE);
+        near + (1.0 - self.equal - self.by_one) * ((1.0 - self.anywhere) * far + self.anywhere * anywhere)
+    }
 }
 
 /// Returns the error of each reduction, and the mean error of each period between losses.
@@ -146,9 +186,7 @@ fn split(found: &[Compared]) -> (Vec<f64>, Vec<f64>) {
             period.clear();
         }
         if compared.rounds == 0.0 {
-            let (flight, window) = (compared.flight, compared.window.max(1.0));
-            let off = ((flight - window).abs() - HALF_SEGMENT).max(0.0) / window;
-            reductions.push(softened(off / (REDUCTION_SCALE + HALF_SEGMENT / window)));
+            reductions.push(REDUCTION.error(compared));
         } else {
             period.push(compared);
         }
@@ -157,25 +195,10 @@ fn split(found: &[Compared]) -> (Vec<f64>, Vec<f64>) {
     (reductions, periods)
 }
 
-/// Returns the mean error of a period between two losses; `None` without comparisons.
+/// Returns the mean error of a period between two losses; `None` without comparisons. A single comparison counts half.
 fn period_error(period: &[&Compared]) -> Option<f64> {
-    if period.is_empty() {
-        return None;
-    }
-    let differences: Vec<f64> = period.iter().map(|one| one.flight - one.window).collect();
-    // Both windows are rounded to whole segments but may start from different fractions of a segment, so ignore a
-    // constant difference of up to one segment.
-    let shift = median(&differences).clamp(-1.0, 1.0);
-    let errors = period
-        .iter()
-        .zip(&differences)
-        .map(|(one, difference)| softened((difference - shift) / (HALF_SEGMENT + GROWTH_SCALE * one.flight)));
-    Some(errors.sum::<f64>() / period.len() as f64)
-}
-
-/// Limits the weight of outliers, with the logarithm of a Cauchy density.
-fn softened(error: f64) -> f64 {
-    libm::log1p(error * error)
+    let errors = period.iter().map(|compared| GROWTH.error(compared));
+    (!period.is_empty()).then(|| errors.sum::<f64>() / period.len().max(2) as f64)
 }
 
 /// The most probable congestion control of a sender.

@@ -1,8 +1,8 @@
 //! Replays the ACKs of a capture through the congestion controls of `lopsided-tcp`, and compares their windows with the
 //! sender's flight.
 //!
-//! Each replay starts from the flight before a loss, one round trip after a recovery, or at the end of slow start. It
-//! receives the ACKs until the next loss.
+//! Each replay adopts the flight before a loss, one round trip after a recovery, and at the end of slow start, unless its
+//! window equals this flight. It receives the ACKs until the next loss.
 
 use crate::steps::{Loss, Step};
 use lopsided_core::{Bytes, Duration, Time};
@@ -36,6 +36,8 @@ struct Shadow {
     mss: u64,
     /// Flight before the latest loss.
     before: f64,
+    /// True if the stack counts ACKs as Linux does.
+    is_linux: bool,
     /// True from a timeout until the next fast recovery.
     timeout: bool,
     stage: Stage,
@@ -85,7 +87,9 @@ pub fn replay(name: &str, counting: ByteCounting, steps: &[Step], mss: u32) -> O
     };
     let mut control = cc::build(name, &setup)?;
     control.on_established(Time::from_nanos(1_000_000), &path);
-    let mut shadow = Shadow { control, path, mss, before: 0.0, timeout: false, stage: Stage::Start, found: Vec::new() };
+    let is_linux = counting == ByteCounting::Delivered;
+    let (stage, found) = (Stage::Start, Vec::new());
+    let mut shadow = Shadow { control, path, mss, before: 0.0, is_linux, timeout: false, stage, found };
     for place in 0..steps.len() {
         shadow.step(steps, place);
     }
@@ -98,6 +102,12 @@ impl Shadow {
         if !step.repairs && matches!(self.stage, Stage::Repairs { .. }) {
             self.path.ca_state = CaState::Open;
             self.control.on_recovered(time(step.at_us), &self.path);
+            if self.is_linux {
+                // Linux ends the recovery before it passes the ACK to the congestion control, so this ACK already counts
+                // for growth. It newly delivers the segment that filled the hole.
+                let last = Step { at_us: step.at_us, acks: 1, acked_bytes: self.mss as u32, ..Step::default() };
+                self.acks(&last, step.at_us);
+            }
             let fast = self.stage == Stage::Repairs { fast: true };
             // The window directly after a loss shows the factor by which the congestion control reduces it.
             self.stage = Stage::First { step: place, reduced: fast };
@@ -191,8 +201,10 @@ impl Shadow {
                     let window = self.window();
                     self.found.push(Compared { window, flight, first: self.before, rounds: 0.0 });
                 }
-                let bytes = Bytes::new((flight * self.mss as f64) as u64);
-                self.control.adopt(time(step.at_us), bytes, Some(bytes));
+                if !self.is_exact(flight) {
+                    let bytes = Bytes::new((flight * self.mss as f64) as u64);
+                    self.control.adopt(time(step.at_us), bytes, Some(bytes));
+                }
                 self.stage = Stage::Follows { step: place, first: flight };
             }
             Stage::Follows { step: begin, first } if (place - begin) % ROUND == 0 => {
@@ -219,6 +231,12 @@ impl Shadow {
         self.control.cwnd().get() as f64 / self.mss as f64
     }
 
+    /// Returns true if the window equals `flight` segments. The congestion control then keeps its state, such as
+    /// fractions of a segment, so that its later windows are exact too.
+    fn is_exact(&self, flight: f64) -> bool {
+        (self.window().floor() - flight).abs() < 0.5
+    }
+
     fn lose(&mut self, step: &Step, loss: Loss, flight: u32) {
         let flight = Bytes::new(u64::from(flight).max(self.mss));
         self.before = flight.get() as f64 / self.mss as f64;
@@ -226,8 +244,14 @@ impl Shadow {
         self.path.in_flight = flight;
         let signal = match loss {
             Loss::Fast => {
-                // The replayed window may have drifted, so the reduction starts from the data that was in flight.
-                self.control.adopt(now, flight, Some(flight.min(self.control.ssthresh().unwrap_or(flight))));
+                // The replayed window may have drifted, so the reduction starts from the data that was in flight. If a
+                // recovery directly follows another, data in flight was not measured after the first reduction.
+                if self.stage == (Stage::Repairs { fast: true }) {
+                    self.control.on_recovered(now, &self.path);
+                    self.before = self.window();
+                } else if !self.is_exact(self.before) {
+                    self.control.adopt(now, flight, Some(flight.min(self.control.ssthresh().unwrap_or(flight))));
+                }
                 self.path.ca_state = CaState::Recovery;
                 Signal::Loss
             }

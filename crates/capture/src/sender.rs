@@ -151,6 +151,8 @@ struct Suspect {
 struct Repair {
     /// Recovery ends when this sequence number is acknowledged (`recover` in RFC 6582, section 3.2).
     point: Seq,
+    /// Highest sequence number that was retransmitted.
+    resent: Seq,
 }
 
 /// The growth of the flight from one round trip to the next.
@@ -272,10 +274,18 @@ impl Sender {
                 self.steps.acked(self.last_ack, 0, arriving.rtt.unwrap_or(0));
             }
             // The flight after recovery reflects a reduced window, so start a new round trip.
-            if self.repair.is_some_and(|repair| repair.point.at_or_before(self.acked)) {
-                self.repair = None;
+            if let Some(repair) = self.repair.filter(|repair| repair.point.at_or_before(self.acked)) {
                 self.rounds.begin(self.next);
-                self.steps.repaired();
+                if repair.resent.after(self.acked) && self.sacked > 0 {
+                    // A segment that the sender marked lost is still missing, so Linux at once begins the next recovery
+                    // and reduces the window again (`tcp_time_to_recover`).
+                    self.recoveries += 1;
+                    self.repair = Some(Repair { point: self.next, resent: repair.resent });
+                    self.steps.lost(Loss::Fast, self.in_flight());
+                } else {
+                    self.repair = None;
+                    self.steps.repaired();
+                }
             }
             if self.rounds.end.at_or_before(self.acked) {
                 let end = self.rounds.finish(self.next, self.repair.is_some());
@@ -347,7 +357,7 @@ impl Sender {
         self.timeouts += 1;
         // The lost flight was about as large as the flight before the pause.
         self.rounds.restart(self.next, suspect.flight / 2);
-        self.repair = Some(Repair { point: self.next + suspect.flight });
+        self.repair = Some(Repair { point: self.next + suspect.flight, resent: self.next });
         self.steps.lost(Loss::Timeout, suspect.flight);
         true
     }
@@ -371,7 +381,10 @@ impl Sender {
         } else if first {
             self.recoveries += 1;
             self.rounds.slow_start = false;
-            self.repair = Some(Repair { point: self.next });
+            self.repair = Some(Repair { point: self.next, resent: segment.end });
+        }
+        if let Some(repair) = &mut self.repair {
+            repair.resent = segment.end.later_of(repair.resent);
         }
         first || timer
     }
