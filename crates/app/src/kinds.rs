@@ -25,7 +25,7 @@ static KINDS: Registry<Kind<BuildApp>> = Registry::new(APPLICATIONS);
 /// The family of all applications, for code that reads and writes scenarios.
 pub static APPS: Family = Family {
     name: "app",
-    text: "The application at the two ends of a flow.",
+    text: "The application of a flow, at the sender and the receiver.",
     shorthand: Some("size"),
     infer_kind: true,
     members: || KINDS.members(),

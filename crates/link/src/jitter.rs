@@ -28,7 +28,7 @@ impl Part for JitterConfig {
         key(
             "reorder",
             |jitter| &mut jitter.reorder,
-            "Packets may overtake each other. Otherwise they keep their order.",
+            "If true, packets may overtake each other. If false, packets keep their order.",
         ),
     ];
 

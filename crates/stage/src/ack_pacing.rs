@@ -44,7 +44,7 @@ impl Part for AckPacingConfig {
         key(
             "rate",
             |part: &mut Self| &mut part.rate,
-            "Rate at which the forwarded ACKs allow the sender to send data; usually the rate of the line in the other direction.",
+            "Rate of the data that the forwarded ACKs release at the sender; usually the rate of the line in the other direction.",
         )
         .required("\"10 Mbit/s\""),
         key("max_delay", |part: &mut Self| &mut part.max_delay, "Longest time for which an ACK is held."),

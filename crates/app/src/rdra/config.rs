@@ -104,7 +104,7 @@ impl Part for RdraConfig {
         key(
             "record_steps",
             |rdra| &mut rdra.record_steps,
-            "Write each step of the controller as a row of the table `fetches`.",
+            "If true, each step of the controller is recorded as a row of the table `fetches`.",
         ),
     ];
 

@@ -18,7 +18,7 @@ static KINDS: Registry<Kind<BuildShaper>> = Registry::new(ACCESS_KINDS);
 /// The family of all access methods, for code that reads and writes scenarios.
 pub static ACCESS: Family = Family {
     name: "access",
-    text: "How the line schedules transmissions, if a fixed rate does not describe it.",
+    text: "Schedule of the transmissions on a line that has no fixed rate.",
     shorthand: None,
     infer_kind: false,
     members: || KINDS.members(),

@@ -110,10 +110,13 @@ impl Part for DocsisConfig {
         key(
             "backoff_start",
             |cable: &mut Self| &mut cable.backoff_start,
-            "Exponent of the first backoff window: a modem waits for a random number of slots below two to this \
-             power.",
+            "Exponent of the first backoff window: a modem waits for a random number of slots from 0 to 2^backoff_start - 1.",
         ),
-        key("backoff_end", |cable: &mut Self| &mut cable.backoff_end, "Exponent of the largest backoff window."),
+        key(
+            "backoff_end",
+            |cable: &mut Self| &mut cable.backoff_end,
+            "Exponent of the largest backoff window, 2^backoff_end slots.",
+        ),
     ];
 
     fn check(&self) -> Result<(), Fault> {

@@ -117,19 +117,17 @@ impl Part for PacketRadioConfig {
         key(
             "chain",
             |radio: &mut Self| &mut radio.chain,
-            "Packets are forwarded along the chain of stations. Otherwise every station reaches every other \
-             station.",
+            "If true, radios forward packets along the chain. If false, each radio reaches all other radios directly.",
         ),
         key(
             "overhear",
             |radio: &mut Self| &mut radio.overhear,
-            "A radio is silent while a neighbour's exchange is in progress.",
+            "If true, a radio does not send while a neighbour's exchange is in progress.",
         ),
         key(
             "backoff",
             |radio: &mut Self| &mut radio.backoff,
-            "Range of the random wait after an RTS without an answer. It doubles with each failure, up to 16 \
-             times the value.",
+            "Longest random wait after an RTS without an answer. The longest wait doubles with each failure, up to 16 times this value.",
         ),
         key(
             "loss",

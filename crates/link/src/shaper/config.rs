@@ -63,17 +63,15 @@ impl Part for ShaperConfig {
         key(
             "burst",
             |shaper: &mut Self| &mut shaper.burst,
-            "Depth of the bucket (Bc), in octets on the wire. Required without a refill_interval. With a \
-             refill_interval it may be less than a packet.",
+            "Depth of the token bucket (Bc), in octets on the wire. Required without a refill_interval. With a refill_interval, the bucket may be smaller than a packet.",
         )
         .default_text("rate x refill_interval"),
         key(
             "refill_interval",
             |shaper| &mut shaper.interval,
-            "Time between two refills (Tc). Each adds tokens for rate x refill_interval. Default: tokens arrive \
-             continuously.",
+            "Time between two refills (Tc). Each refill adds rate x refill_interval. Default: the bucket is filled continuously.",
         ),
-        key("line_rate", |shaper: &mut Self| &mut shaper.line_rate, "Physical rate at which a burst leaves.")
+        key("line_rate", |shaper: &mut Self| &mut shaper.line_rate, "Physical rate of the line, at which a burst leaves.")
             .none_word("unlimited"),
     ];
 

@@ -88,14 +88,14 @@ impl Part for AckFilterConfig {
             |filter: &mut Self| &mut filter.rule,
             "ACKs to remove: those with a smaller ACK number (cumulative); these, and those with the same number but a different window (window); those that CAKE's ack-filter or ack-filter-aggressive removes (conservative, aggressive); or all ACKs that the new ACK covers completely, including their counts of ECN marks (accurate_ecn).",
         ),
-        key("share", |filter: &mut Self| &mut filter.share, "Share of the superfluous ACKs that is removed."),
-        key("pick", |filter: &mut Self| &mut filter.pick, "With share: the removed ACKs are evenly spaced (even) or chosen at random (random)."),
-        key("above", |filter: &mut Self| &mut filter.above, "ACKs are removed only while at least this amount is queued.")
+        key("share", |filter: &mut Self| &mut filter.share, "Fraction of the redundant ACKs that is removed."),
+        key("pick", |filter: &mut Self| &mut filter.pick, "If share is less than 1: the removed ACKs are evenly spaced (even) or chosen at random (random)."),
+        key("above", |filter: &mut Self| &mut filter.above, "ACKs are removed only while the queue length is at least this value.")
             .none_word("always"),
         key(
             "below",
             |filter: &mut Self| &mut filter.below,
-            "ACKs are removed only while less than this amount is queued. If this amount equals the limit of the queue, a full queue drops the new ACK and removes no other ACK, as in balakrishnan1999's code.",
+            "ACKs are removed only while the queue length is less than this value. If this value equals the limit of the queue, a full queue drops the new ACK and removes no queued ACK, as in balakrishnan1999's code.",
         )
         .none_word("always"),
         key(
@@ -116,7 +116,7 @@ impl Part for AckFilterConfig {
         key(
             "prefix_most",
             |filter: &mut Self| &mut filter.prefix_most,
-            "With a prefix: an ACK is no longer removed once its prefix counts at least this number of ACKs. 1: no ACK with a prefix is removed, as in RFC 3449.",
+            "With a prefix: an ACK stays in the queue if its prefix counts at least this number of ACKs. 1: no ACK with a prefix is removed, as in RFC 3449.",
         ),
     ];
 

@@ -48,7 +48,7 @@ impl Part for AfvqConfig {
         key(
             "ack_share",
             |part: &mut Self| &mut part.ack_share,
-            "Share of the octets that ACKs may take while data is queued; 1: no limit.",
+            "Maximum fraction of the sent octets that are ACKs while data is queued; 1: no limit.",
         ),
     ];
 

@@ -66,8 +66,16 @@ impl Part for AsqmConfig {
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<AsqmConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
-        key("target", |part: &mut Self| &mut part.target, "Round-trip delay of the link at which dropping begins."),
-        key("interval", |part: &mut Self| &mut part.interval, "Time from the first drop to the second."),
+        key(
+            "target",
+            |part: &mut Self| &mut part.target,
+            "Round-trip delay of the link above which packets are dropped or marked.",
+        ),
+        key(
+            "interval",
+            |part: &mut Self| &mut part.interval,
+            "Time between the first and the second drop of a series.",
+        ),
         key("ecn", |part: &mut Self| &mut part.ecn, crate::aqm::codel::ECN),
         key("far_end", |part: &mut Self| &mut part.far_end, sensing::FAR_END),
         key("base_delay", |part: &mut Self| &mut part.base_delay, sensing::BASE_DELAY),

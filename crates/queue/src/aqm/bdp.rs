@@ -89,16 +89,16 @@ impl Part for BdpConfig {
     const TEXT: &'static str = "BDP (Havey 2015): a queue for each flow, whose length is computed from the round-trip times of the flow and of the link.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<BdpConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "Limit of the packets in all queues together.")
+        key("limit", |part: &mut Self| &mut part.limit, "Maximum number of packets in all queues together.")
             .typed(ValueType::Packets),
-        key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
+        key("flows", |part: &mut Self| &mut part.flows, "Number of queues. A hash assigns each flow to a queue."),
         key("ecn", |part: &mut Self| &mut part.ecn, crate::aqm::codel::ECN),
         key("far_end", |part: &mut Self| &mut part.far_end, sensing::FAR_END),
         key("base_delay", |part: &mut Self| &mut part.base_delay, sensing::BASE_DELAY),
         key(
             "bound",
             |part: &mut Self| &mut part.bound,
-            "Round-trip delay of the link that is acceptable for a flow: the larger of 25 ms and 10 % of the flow's round-trip time (max), or the smaller, as printed in equation 6.3 (min).",
+            "Acceptable round-trip delay of the link for a flow: the larger (max) or the smaller (min) of 25 ms and 10 % of the flow's round-trip time. Equation 6.3 of the dissertation uses the smaller value.",
         ),
         key("smoothing", |part: &mut Self| &mut part.smoothing, sensing::SMOOTHING),
     ];

@@ -41,7 +41,7 @@ impl Part for ChokeConfig {
         key(
             "min",
             |choke: &mut Self| &mut choke.red.min,
-            "Average queue above which an arriving packet is compared with a queued packet, and may be marked or dropped.",
+            "Average queue length above which each arriving packet is compared with a random queued packet, and may be marked or dropped.",
         )
         .default_text("a third of max"),
         key("max", |choke: &mut Self| &mut choke.red.max, "Average queue length above which all packets are marked or dropped.")
@@ -50,7 +50,7 @@ impl Part for ChokeConfig {
         key(
             "weight",
             |choke: &mut Self| &mut choke.red.weight,
-            "Instead of a burst: the weight of each new sample in the average.",
+            "Weight of each new sample in the average queue length. Use either `weight` or `burst`.",
         )
         .default_text("computed from burst"),
         key(

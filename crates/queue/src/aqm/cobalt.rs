@@ -242,8 +242,7 @@ impl Part for CobaltQueueConfig {
         key(
             "mtu_time",
             |part: &mut Self| &mut part.cobalt.mtu_time,
-            "Transmission time of a full-sized packet on the link. A delay of at most 4 such times does not count as a \
-             standing queue.",
+            "Transmission time of a full-sized packet on the link. A delay of at most 4 times this value does not count as a standing queue.",
         )
         .default_text("1514 octets at the line's rate"),
         key(

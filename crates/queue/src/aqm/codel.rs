@@ -286,9 +286,9 @@ impl Discipline for CodelQueueConfig {
 
 // Texts of CoDel's keys, shared by all disciplines that contain CoDel.
 pub(crate) const TARGET: &str = "Acceptable standing delay.";
-pub(crate) const INTERVAL: &str = "Time for which the delay must stay above the target before packets are dropped or marked; about the longest round-trip time.";
+pub(crate) const INTERVAL: &str = "Packets are dropped or marked after the delay has exceeded the target for this time. Use about the longest round-trip time of the flows.";
 pub(crate) const ECN: &str = "Mark ECN-capable packets instead of dropping them (RFC 3168).";
-pub(crate) const CE_THRESHOLD: &str = "Also mark every packet that waited longer than this.";
+pub(crate) const CE_THRESHOLD: &str = "Every packet that waited longer than this time is marked.";
 pub(crate) const MTU: &str =
     "No packet is dropped while at most this amount is queued behind the head packet, headers included.";
 pub(crate) const HEADER: &str = "Octets counted for each packet in addition to the IP packet: 14 on Ethernet.";

@@ -58,9 +58,13 @@ impl Part for DocsisPieConfig {
         key("msr", |part: &mut Self| &mut part.msr, "The maximum sustained rate of the service flow.")
             .none_word("unlimited")
             .default_text("the line's"),
-        key("peak_rate", |part: &mut Self| &mut part.peak_rate, "The rate while the bucket has tokens.")
-            .none_word("unlimited")
-            .default_text("the sustained rate"),
+        key(
+            "peak_rate",
+            |part: &mut Self| &mut part.peak_rate,
+            "The rate at which packets leave while the token bucket is not empty.",
+        )
+        .none_word("unlimited")
+        .default_text("the sustained rate"),
         key("burst", |part: &mut Self| &mut part.burst, "The depth of the sustained rate's bucket."),
     ];
 

@@ -87,7 +87,7 @@ impl Part for DualPi2Config {
         key(
             "range",
             |part: &mut Self| &mut part.range,
-            "At a delay of min_th plus this, the low-latency queue marks every packet.",
+            "The low-latency queue marks every packet if its delay is at least min_th plus this time.",
         ),
         key(
             "c_protection",

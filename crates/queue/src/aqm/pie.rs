@@ -333,9 +333,12 @@ pub(crate) const TARGET: &str = "Target of the queueing delay.";
 pub(crate) const TUPDATE: &str = "The time between two updates of the drop probability.";
 pub(crate) const ALPHA: &str = "Weight of the difference between the delay and the target, in 1/s.";
 pub(crate) const BETA: &str = "Weight of the change in delay since the last update, in 1/s.";
-pub(crate) const MAX_BURST: &str = "Time after an idle period during which no packet is dropped or marked.";
-pub(crate) const ECN: &str = "Mark ECN-capable packets while the probability is at most `mark_threshold`.";
-pub(crate) const MARK_THRESHOLD: &str = "Probability above which ECN-capable packets are dropped instead of marked.";
+pub(crate) const MAX_BURST: &str =
+    "Length of the burst that is allowed after an idle period: during this time, no packet is dropped or marked.";
+pub(crate) const ECN: &str =
+    "Mark ECN-capable packets instead of dropping them while the drop probability is at most `mark_threshold`.";
+pub(crate) const MARK_THRESHOLD: &str =
+    "Drop probability above which ECN-capable packets are dropped instead of marked.";
 pub(crate) const BYTEMODE: &str = "Mark or drop small packets less often, in proportion to their size.";
 pub(crate) const DQ_RATE_ESTIMATOR: &str =
     "Compute the delay as backlog divided by a measured departure rate, instead of from sojourn times.";

@@ -64,7 +64,11 @@ impl Part for WredProfile {
             "Average queue length above which all packets are marked or dropped.",
         )
         .typed(ValueType::Packets),
-        key("probability", |profile: &mut Self| &mut profile.probability, "The probability at max."),
+        key(
+            "probability",
+            |profile: &mut Self| &mut profile.probability,
+            "Probability of a mark or drop when the average queue length reaches max.",
+        ),
     ];
 }
 
@@ -108,7 +112,7 @@ impl Part for WredConfig {
         .default_text("the AF codepoints by their drop precedence"),
         key("default_class", |wred: &mut Self| &mut wred.default_class, "The profile of packets that no rule matches.")
             .default_text("the last"),
-        key("weight", |wred: &mut Self| &mut wred.weight, "The share of each new sample in the average."),
+        key("weight", |wred: &mut Self| &mut wred.weight, "Weight of each new sample in the average queue length."),
         key("avpkt", |wred: &mut Self| &mut wred.avpkt, "Size of a typical packet."),
         key("bandwidth", |wred: &mut Self| &mut wred.bandwidth, "Rate at which packets leave: see red.")
             .none_word("unlimited")

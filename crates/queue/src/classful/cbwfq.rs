@@ -70,10 +70,9 @@ impl Part for CbwfqClass {
         key(
             "priority",
             |class: &mut Self| &mut class.priority,
-            "The class is served before all others. While any packet waits, the class is policed to its \
-             bandwidth.",
+            "If true, the class is served before all other classes. While any packet waits, the class is policed to its bandwidth.",
         ),
-        key("burst", |class: &mut Self| &mut class.burst, "With priority: amount that may arrive at once.")
+        key("burst", |class: &mut Self| &mut class.burst, "With priority: number of octets that may arrive at once.")
             .default_text("200 ms of the bandwidth"),
         key("queue", |class: &mut Self| &mut class.queue, "Queue of the class.").default_text("64 packets, drop-tail"),
     ];

@@ -55,7 +55,7 @@ impl Part for DrrClass {
         key(
             "quantum",
             |class: &mut Self| &mut class.quantum,
-            "Amount that the class sends in a round; sets its share of the line.",
+            "Number of octets that the class sends per round. It determines the class's share of the line.",
         ),
         key("queue", |class: &mut Self| &mut class.queue, "Queue of the class.").default_text("a drop-tail queue"),
     ];

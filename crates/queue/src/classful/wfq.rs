@@ -43,7 +43,7 @@ impl Part for WfqConfig {
     const TEXT: &'static str = "Weighted fair queueing by flow and IP precedence, as in Cisco's routers.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<WfqConfig>] = &[
-        key("limit", |wfq: &mut Self| &mut wfq.limit, "Limit of the packets in all queues together.")
+        key("limit", |wfq: &mut Self| &mut wfq.limit, "Maximum number of packets in all queues together.")
             .typed(ValueType::Packets),
         key(
             "threshold",
@@ -52,7 +52,7 @@ impl Part for WfqConfig {
              time is dropped.",
         )
         .typed(ValueType::Packets),
-        key("flows", |wfq: &mut Self| &mut wfq.flows, "Number of queues that flows are hashed to."),
+        key("flows", |wfq: &mut Self| &mut wfq.flows, "Number of queues. A hash assigns each flow to a queue."),
     ];
 
     fn check(&self) -> Result<(), Fault> {

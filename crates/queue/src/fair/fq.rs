@@ -67,30 +67,38 @@ impl Part for FqConfig {
     const TEXT: &'static str = "Linux's fair queue: a queue for each flow, served in turn, with optional pacing.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqConfig>] = &[
-        key("limit", |fq: &mut Self| &mut fq.limit, "Limit of the packets in all queues together.")
+        key("limit", |fq: &mut Self| &mut fq.limit, "Maximum number of packets in all queues together.")
             .typed(ValueType::Packets),
-        key("flow_limit", |fq: &mut Self| &mut fq.flow_limit, "Limit of the packets of one flow.")
+        key("flow_limit", |fq: &mut Self| &mut fq.flow_limit, "Maximum number of packets in the queue of one flow.")
             .typed(ValueType::Packets),
-        key("quantum", |fq: &mut Self| &mut fq.quantum, "Amount that a flow may send in its turn."),
+        key("quantum", |fq: &mut Self| &mut fq.quantum, "Number of octets that a flow may send per turn."),
         key(
             "initial_quantum",
             |fq: &mut Self| &mut fq.initial_quantum,
-            "Amount that a flow may send in its first turn.",
+            "Number of octets that a flow may send in its first turn.",
         ),
         key("maxrate", |fq: &mut Self| &mut fq.maxrate, "The rate at which each flow is paced.").none_word("unlimited"),
         key(
             "low_rate_threshold",
             |fq: &mut Self| &mut fq.low_rate_threshold,
-            "If maxrate is at most this, each packet is paced individually, not a whole quantum at a time.",
+            "If maxrate is at most this rate, each packet is paced individually. Above this rate, a whole quantum is sent at a time.",
         ),
         key(
             "refill_delay",
             |fq: &mut Self| &mut fq.refill_delay,
             "A flow that was idle for longer than this gets a new quantum.",
         ),
-        key("orphan_mask", |fq: &mut Self| &mut fq.orphan_mask, "Flows are hashed to this number of queues plus 1."),
-        key("ce_threshold", |fq: &mut Self| &mut fq.ce_threshold, "Marks packets that waited longer than this.")
-            .none_word("off"),
+        key(
+            "orphan_mask",
+            |fq: &mut Self| &mut fq.orphan_mask,
+            "Number of queues minus 1. A hash assigns each flow to a queue.",
+        ),
+        key(
+            "ce_threshold",
+            |fq: &mut Self| &mut fq.ce_threshold,
+            "Packets that waited longer than this time are marked.",
+        )
+        .none_word("off"),
     ];
 
     fn check(&self) -> Result<(), Fault> {

@@ -54,18 +54,18 @@ impl Part for FqCodelConfig {
     const TEXT: &'static str = "FQ-CoDel (RFC 8290): a queue for each flow, served in turn, each under CoDel.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqCodelConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "Limit of the packets in all queues together.")
+        key("limit", |part: &mut Self| &mut part.limit, "Maximum number of packets in all queues together.")
             .typed(ValueType::Packets),
-        key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
+        key("flows", |part: &mut Self| &mut part.flows, "Number of queues. A hash assigns each flow to a queue."),
         key(
             "quantum",
             |part: &mut Self| &mut part.quantum,
-            "Amount that a queue may send in its turn, headers included.",
+            "Number of octets that a queue may send per turn, including the header octets.",
         ),
         key(
             "drop_batch",
             |part: &mut Self| &mut part.drop_batch,
-            "Largest number of packets dropped at once, from the queue with the most bytes, if the limit is exceeded.",
+            "If the limit is exceeded, at most this number of packets is dropped at once, from the queue with the most bytes.",
         ),
         key("target", |part: &mut Self| &mut part.codel.target, codel::TARGET),
         key("interval", |part: &mut Self| &mut part.codel.interval, codel::INTERVAL),

@@ -50,13 +50,13 @@ impl Part for FqPieConfig {
     const TEXT: &'static str = "FQ-PIE: a queue for each flow, served in turn, each under PIE.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqPieConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "Limit of the packets in all queues together.")
+        key("limit", |part: &mut Self| &mut part.limit, "Maximum number of packets in all queues together.")
             .typed(ValueType::Packets),
-        key("flows", |part: &mut Self| &mut part.flows, "Number of queues that flows are hashed to."),
+        key("flows", |part: &mut Self| &mut part.flows, "Number of queues. A hash assigns each flow to a queue."),
         key(
             "quantum",
             |part: &mut Self| &mut part.quantum,
-            "Amount that a queue may send in its turn, headers included.",
+            "Number of octets that a queue may send per turn, including the header octets.",
         ),
         key("target", |part: &mut Self| &mut part.pie.target, pie::TARGET),
         key("tupdate", |part: &mut Self| &mut part.pie.tupdate, pie::TUPDATE),

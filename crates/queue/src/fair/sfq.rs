@@ -58,13 +58,15 @@ impl Part for SfqConfig {
         "Stochastic fair queueing: flows are hashed to queues, which take turns. The longest queue drops.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<SfqConfig>] = &[
-        key("limit", |sfq: &mut Self| &mut sfq.limit, "Limit of the packets in all queues together.")
+        key("limit", |sfq: &mut Self| &mut sfq.limit, "Maximum number of packets in all queues together.")
             .typed(ValueType::Packets),
-        key("depth", |sfq: &mut Self| &mut sfq.depth, "Limit of the packets in one queue.").typed(ValueType::Packets),
+        key("depth", |sfq: &mut Self| &mut sfq.depth, "Maximum number of packets in one queue.")
+            .typed(ValueType::Packets),
         key("flows", |sfq: &mut Self| &mut sfq.flows, "Number of queues that can hold packets at the same time."),
-        key("divisor", |sfq: &mut Self| &mut sfq.divisor, "Number of values of the hash."),
-        key("quantum", |sfq: &mut Self| &mut sfq.quantum, "Amount that a queue may send in its turn."),
-        key("perturb", |sfq: &mut Self| &mut sfq.perturb, "Time between two changes of the hash.").none_word("never"),
+        key("divisor", |sfq: &mut Self| &mut sfq.divisor, "Number of different hash values."),
+        key("quantum", |sfq: &mut Self| &mut sfq.quantum, "Number of octets that a queue may send per turn."),
+        key("perturb", |sfq: &mut Self| &mut sfq.perturb, "Time between two changes of the hash function.")
+            .none_word("never"),
         key(
             "headdrop",
             |sfq: &mut Self| &mut sfq.headdrop,

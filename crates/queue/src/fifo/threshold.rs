@@ -43,13 +43,13 @@ impl Part for ThresholdConfig {
         key(
             "mark_threshold",
             |step: &mut Self| &mut step.mark_threshold,
-            "A packet is marked if it finds more than this in the queue, such as \"20 packets\" or \"30 kB\", or if it waited longer than this, such as \"1 ms\".",
+            "A packet is marked if the queue on its arrival is longer than this value (such as \"20 packets\" or \"30 kB\"), or if it waited longer than this value (such as \"1 ms\").",
         )
         .required("\"20 packets\" or \"1 ms\""),
         key(
             "ect",
             |step: &mut Self| &mut step.ect,
-            "Packets that may be marked: all that are capable of ECN, or only those with ECT(1), which request low latency (RFC 9331).",
+            "Packets that may be marked: all ECN-capable packets (ect), or only packets with ECT(1), which request low latency (ect1, RFC 9331).",
         ),
     ];
 }

@@ -65,17 +65,17 @@ impl Part for Framing {
         key(
             "overhead",
             |framing| &mut framing.overhead,
-            "Octets added to each packet, in addition to those of the kind.",
+            "Octets added to each packet, in addition to the octets that the `kind` adds.",
         ),
         key(
             "minimum",
             |framing| &mut framing.minimum,
-            "The smallest frame, overhead included; shorter ones are padded.",
+            "Smallest frame, including the overhead. Smaller frames are padded to this size.",
         ),
         key(
             "cell_format",
             |framing| &mut framing.cell_format,
-            "Instead of a kind: none, atm (cells of 53 octets that carry 48; the last one is padded) or ptm (65 octets for every 64).",
+            "Cell format of a framing without a `kind`: none, atm (each cell of 53 octets carries 48 octets; the last cell is padded) or ptm (one extra octet for every 64 octets).",
         ),
     ];
 

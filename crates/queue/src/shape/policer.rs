@@ -34,7 +34,11 @@ impl Part for PolicerConfig {
     const KEYS: &'static [Key<PolicerConfig>] = &[
         key("rate", |policer: &mut Self| &mut policer.rate, "Long-term rate, counted in octets of IP packets.")
             .required("\"2 Mbit/s\""),
-        key("burst", |policer: &mut Self| &mut policer.burst, "Depth of the bucket: the amount that may pass at once."),
+        key(
+            "burst",
+            |policer: &mut Self| &mut policer.burst,
+            "Depth of the token bucket: the number of octets that may pass at once.",
+        ),
         key(
             "limit",
             |policer: &mut Self| &mut policer.limit,

@@ -48,9 +48,17 @@ impl Part for TbfConfig {
     const TEXT: &'static str = "A token bucket in front of a queue: a shaper inside a tree of disciplines.";
     const KEYS: &'static [Key<TbfConfig>] = &[
         key("rate", |tbf: &mut Self| &mut tbf.rate, "Long-term rate.").required("\"2 Mbit/s\""),
-        key("burst", |tbf: &mut Self| &mut tbf.burst, "Depth of the bucket: the amount that may leave at once."),
+        key(
+            "burst",
+            |tbf: &mut Self| &mut tbf.burst,
+            "Depth of the token bucket: the number of octets that may leave at once.",
+        ),
         key("peakrate", |tbf: &mut Self| &mut tbf.peakrate, "Rate at which a burst leaves.").none_word("unlimited"),
-        key("mtu", |tbf: &mut Self| &mut tbf.mtu, "With a peakrate: amount that may leave faster than the peakrate."),
+        key(
+            "mtu",
+            |tbf: &mut Self| &mut tbf.mtu,
+            "With a peakrate: number of octets that may leave faster than the peakrate.",
+        ),
         key(
             "overhead",
             |tbf: &mut Self| &mut tbf.overhead,

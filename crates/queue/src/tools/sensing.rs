@@ -40,7 +40,7 @@ impl Choice for FarEnd {
 }
 
 /// Text of the key for the far end, for all disciplines that send sensing packets.
-pub(crate) const FAR_END: &str = "Node that returns the discipline's probe packets: the far end of this link (link), or the next stage of kind reflector on their path, which may be several links away (stage).";
+pub(crate) const FAR_END: &str = "Node that returns the discipline's probe packets: the far end of this link (link), or the next reflector stage on their path, which may be several links away (stage).";
 /// Text of the key for the smoothing.
 pub(crate) const SMOOTHING: &str = "Smoothing of round-trip times: as in RFC 6298 (rfc6298), or as printed in the dissertation, where RTTVAR replaces the old SRTT (printed).";
 
@@ -60,7 +60,7 @@ impl Choice for BaseDelay {
 }
 
 /// Text of the key for the base delay.
-pub(crate) const BASE_DELAY: &str = "Treatment of the link's own delay in a sample: the shortest delay so far is subtracted (subtract), or the whole sample counts (keep).";
+pub(crate) const BASE_DELAY: &str = "How a delay sample treats the link's own delay: the shortest delay so far is subtracted from each sample (subtract), or the sample is used unchanged (keep).";
 
 /// Returns the timestamp of a sensing packet, including the flag [`TURNED`]; `None` for any other packet.
 fn stamp(packet: &Packet) -> Option<u64> {

@@ -98,8 +98,8 @@ pub(crate) fn access_line() -> PartInfo {
                 "",
                 "Base round-trip time, split evenly over the directions, such as \"20 ms\". Either `rtt` or one-way delays are required.",
             ),
-            value("down", Part(direction), "", "From server to client."),
-            value("up", Part(direction), "", "From client to server."),
+            value("down", Part(direction), "", "Direction from the server to the client."),
+            value("up", Part(direction), "", "Direction from the client to the server."),
         ]),
     }
 }
@@ -126,7 +126,7 @@ pub(crate) fn topology_link() -> PartInfo {
             "between",
             Names,
             "",
-            "Two nodes: `down` is from the first to the second, `up` is the reverse. Required.",
+            "The two nodes of the link: `down` runs from the first to the second node, and `up` in the reverse direction. Required.",
         ),
         value("rtt", Time, "", "Base round-trip time, split evenly over the directions."),
         value("down", Part(direction), "", "From the first node to the second."),
@@ -198,7 +198,7 @@ pub(crate) fn stack() -> PartInfo {
             "mss",
             Size,
             "",
-            "Value of the MSS option, which is the MTU minus 40 B. TCP options reduce the payload of a segment further. Use either `mss` or `mtu`.",
+            "Value of the MSS option, which is the MTU minus 40 B. TCP options further reduce the payload of a segment. Use either `mss` or `mtu`.",
         ),
         value("mtu", Size, "", "Largest IP packet, such as \"1500 B\". Use either `mtu` or `mss`."),
     ];

@@ -11,9 +11,9 @@ const HEAD: &str = "# Keys of a scenario file
 `tools/keys` generates this page from the declarations in the code, and a test compares them.
 
 A scenario is a TOML file. Quantities are strings with a unit (`\"2.4 Mbit/s\"`, `\"20 ms\"`, `\"64 KiB\"`). The prefixes k, M and G are decimal; Ki, Mi and Gi
-are binary. If a table has a *short form*, you can write a single value instead of the table; it sets the key that the short form names. You
-can set every key on the command line by its dotted name: `--set link.up.queue.limit=\"15 packets\"`. The value `default` removes
-the key, so that the preset's value or the default applies. `lopsided schema` prints the JSON Schema.
+are binary. If a table has a *short form*, you can write a single value instead of the table; this value is assigned to the key that the short form names.
+You can set every key on the command line by its dotted name: `--set link.up.queue.limit=\"15 packets\"`. The value `default` removes the key from the
+scenario, so that the value of the preset or the default value applies. `lopsided schema` prints the JSON Schema.
 ";
 
 pub(crate) fn reference_page() -> String {
@@ -65,7 +65,7 @@ impl Page {
         for member in &members {
             let _ = write!(
                 self.text,
-                "### {} kind `{}`\n\n{}\n\n",
+                "### {} with `kind = \"{}\"`\n\n{}\n\n",
                 heading(family.name),
                 member.info.name,
                 member.info.text
@@ -136,12 +136,23 @@ impl Page {
                 _ => Section::Table(info),
             });
         }
-        format!("[{name}](#{})", heading(name).replace(' ', "-"))
+        format!("[{name}](#{})", anchor(name))
     }
 }
 
+/// Returns the heading of a table: ``Keys of `queue` `` if the name is a key, `Keys of a queue limit` if it is a type.
 fn heading(name: &str) -> String {
-    format!("table {name}")
+    let is_key = !name.contains(' ') && !matches!(name, "line" | "direction" | "rule");
+    match (is_key, name.starts_with('a')) {
+        (true, _) => format!("Keys of `{name}`"),
+        (false, true) => format!("Keys of an {name}"),
+        (false, false) => format!("Keys of a {name}"),
+    }
+}
+
+/// Returns the anchor of a heading, as MkDocs and GitHub compute it.
+fn anchor(name: &str) -> String {
+    heading(name).replace('`', "").replace(' ', "-").to_lowercase()
 }
 
 fn words_of(words: &[&str]) -> String {

@@ -67,7 +67,11 @@ impl Part for AckReconstructConfig {
             "Position of the stage: before the queue (entry) or after the line (exit).",
         ),
         key("every", |part: &mut Self| &mut part.every, "Number of segments per ACK after reconstruction."),
-        key("threshold", |part: &mut Self| &mut part.threshold, "Gaps of more segments than this are filled."),
+        key(
+            "threshold",
+            |part: &mut Self| &mut part.threshold,
+            "The stage fills a gap in the ACK numbers only if it is larger than this number of segments.",
+        ),
         key("gain", |part: &mut Self| &mut part.gain, "Weight of a new sample in the mean time between ACKs."),
         key(
             "interval",
@@ -80,12 +84,12 @@ impl Part for AckReconstructConfig {
         key(
             "text",
             |part: &mut Self| &mut part.text,
-            "Send one ACK fewer for each gap, as printed in balakrishnan1999.",
+            "If true, send one ACK fewer for each gap, as in the text of balakrishnan1999.",
         ),
         key(
             "spacing",
             |part: &mut Self| &mut part.spacing,
-            "Time between the ACKs that fill a gap: all of them share one mean interval between ACKs (share), or each is sent one mean interval after the previous one (interval).",
+            "Spacing of the ACKs that fill a gap: all of them are sent within one mean interval between ACKs (share), or each ACK is sent one mean interval after the previous ACK (interval).",
         ),
     ];
 

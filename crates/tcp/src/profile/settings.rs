@@ -50,7 +50,7 @@ const SETTINGS: &[StackKey] = &[
     field(
         "ecn_expects_thinning",
         |p| &mut p.ecn_expects_thinning,
-        "With accurate ECN: the 3-bit count of marks is ambiguous if an ACK covers more than 7 segments and carries no option. If true, and if ACKs cover more than 4 segments on average, the sender assumes the smallest possible number of marks (Linux 7.0). Otherwise it assumes the largest (Linux 6.18).",
+        "With accurate ECN: the 3-bit count of marks is ambiguous if an ACK covers more than 7 segments and carries no AccECN option. If true, and if ACKs cover more than 4 segments on average, the sender assumes the smallest possible number of marks (Linux 7.0). Otherwise the sender assumes the largest possible number (Linux 6.18).",
     ),
     field(
         "abe",
@@ -62,7 +62,7 @@ const SETTINGS: &[StackKey] = &[
         "fack",
         Flag,
         fack,
-        "FACK loss detection, by the distance to the highest SACK (Mathis and Mahdavi 1996). Without rack and fack, losses are detected as in RFC 6675.",
+        "FACK loss detection: a segment is lost if it is too far below the highest SACKed segment (Mathis and Mahdavi 1996). Without rack and fack, losses are detected as in RFC 6675.",
     ),
     field("tlp", |p| &mut p.tlp, "Tail loss probes (RFC 8985)."),
     change("prr", Flag, prr, "Proportional rate reduction (RFC 6937)."),
@@ -70,7 +70,7 @@ const SETTINGS: &[StackKey] = &[
         "rate_halving",
         Flag,
         rate_halving,
-        "Rate halving in recovery: the window shrinks by one segment for every second ACK. Without prr and rate_halving, the window is reduced at once (RFC 6675).",
+        "Rate halving: during recovery, every second ACK reduces the window by one segment. Without prr and rate_halving, the window is reduced at once (RFC 6675).",
     ),
     field("frto", |p| &mut p.undo.frto, "F-RTO detection of spurious timeouts (RFC 5682)."),
     field(
@@ -98,7 +98,7 @@ const SETTINGS: &[StackKey] = &[
                 p.byte_counting = ByteCounting::Half
             }
         },
-        "Count half of the acknowledged bytes, so that the window grows as fast as Reno's if every second segment is acknowledged (Balakrishnan et al. 1999, figure 19).",
+        "If true, half of the acknowledged bytes count. The window then grows as fast as with Reno if the receiver acknowledges every second segment (Balakrishnan et al. 1999, figure 19).",
     ),
     change(
         "ack_policy",
@@ -124,7 +124,7 @@ const SETTINGS: &[StackKey] = &[
     field(
         "max_burst",
         |p| &mut p.max_burst,
-        "Largest number of segments sent back to back. A timer spreads the bursts of one window evenly over a round trip. 0: no limit.",
+        "Largest number of segments that are sent back to back. A timer spreads the bursts of a window evenly over a round trip. 0: no limit.",
     ),
     change(
         "burst_tick",
@@ -134,8 +134,7 @@ const SETTINGS: &[StackKey] = &[
                 p.burst_tick = *tick
             }
         },
-        "Bursts that max_burst delays are sent at multiples of this time, such as \"10 ms\" (4.4BSD's callouts); \
-         \"0 s\": at any time.",
+        "With max_burst: delayed bursts are sent at multiples of this time, such as \"10 ms\" (4.4BSD's callouts); \"0 s\": at any time.",
     ),
     field(
         "marked_retransmit",
@@ -156,7 +155,7 @@ const SETTINGS: &[StackKey] = &[
     field(
         "reassembly_limit",
         |p| &mut p.reassembly_limit,
-        "Largest number of out-of-order segments, if full-sized, that the receiver stores. It drops further segments (FreeBSD's net.inet.tcp.reass.maxqlen).",
+        "Largest number of full-sized out-of-order segments that the receiver stores. The receiver drops further segments (FreeBSD's net.inet.tcp.reass.maxqlen).",
     ),
     field(
         "placeholders",
@@ -179,13 +178,12 @@ const SETTINGS: &[StackKey] = &[
         "remembered_threshold",
         Window,
         |p, value, mtu| p.remembered_threshold = octets(p, value, mtu),
-        "Slow-start threshold of a new connection, as if a host cache had stored it for the destination, such as \"20 kB\".",
+        "Slow-start threshold of a new connection, such as \"20 kB\", as if the host had cached this threshold from an earlier connection to the same destination.",
     ),
     field(
         "metrics_save",
         |p| &mut p.metrics_save,
-        "Metrics that a host stores at the end of a connection for the next one: off, rtt (round-trip time and \
-         reordering: Linux since 5.6), all (the slow-start threshold too: Linux before 5.6).",
+        "Metrics of a connection that a host stores for the next connection: none (off), the round-trip time and reordering (rtt, Linux since 5.6), or also the slow-start threshold (all, Linux before 5.6).",
     ),
     field(
         "handshake_sample",
@@ -206,8 +204,7 @@ const SETTINGS: &[StackKey] = &[
         "hz",
         Integer,
         hz,
-        "Ticks per second of the stack's clock, which its timers use (Linux's HZ: 250 in Debian's kernels, 1000 or \
-         100 in others).",
+        "Resolution of the stack's timers, in ticks per second (Linux's HZ: 250 in Debian's kernels, 1000 or 100 in other kernels).",
     ),
     change(
         "max_window",

@@ -257,13 +257,13 @@ impl Part for WifiConfig {
         key(
             "queue",
             |wifi: &mut Self| &mut wifi.settings.queue,
-            "Queue of each station. The access point has one for each station.",
+            "Queue of each station. The access point has one queue for each station.",
         )
         .default_text("50 packets"),
         key(
             "standard",
             |wifi: &mut Self| &mut wifi.standard,
-            "Standard of the 5 GHz band that sets the rates, times and limits for which no key is given.",
+            "Wi-Fi standard in the 5 GHz band. It sets all rates, times and limits that you do not set.",
         ),
         key(
             "mcs",
@@ -286,7 +286,7 @@ impl Part for WifiConfig {
         key(
             "symbol",
             |wifi: &mut Self| &mut wifi.symbol,
-            "Length of a symbol. A PPDU takes a whole number of symbols. Default: no rounding.",
+            "Length of a symbol. The duration of a PPDU is rounded up to whole symbols. Default: no rounding.",
         )
         .default_text("of the standard"),
         key("preamble", |wifi: &mut Self| &mut wifi.preamble, "Length of the preamble of a PPDU with data.")
@@ -308,15 +308,13 @@ impl Part for WifiConfig {
         key(
             "cw_min",
             |wifi: &mut Self| &mut wifi.cw_min,
-            "First contention window: the backoff is 0 to this number of slots. The window doubles with each \
-             failure.",
+            "First contention window: the first backoff is a random number of slots from 0 to this value. The window doubles with each failure.",
         ),
         key("cw_max", |wifi: &mut Self| &mut wifi.cw_max, "Largest contention window, in slots."),
         key(
             "edca",
             |wifi: &mut Self| &mut wifi.edca,
-            "Count the slot in which another station begins to send as a slot of the backoff, as EDCA does. DCF \
-             does not.",
+            "If true, the slot in which another station begins to send counts as a backoff slot, as in EDCA. If false, this slot does not count, as in DCF.",
         )
         .default_text("false for 802.11a, else true"),
         key(
@@ -359,13 +357,12 @@ impl Part for WifiConfig {
         key(
             "aggregation_queues",
             |wifi: &mut Self| &mut wifi.aggregation_queues,
-            "Number of queues to which a sender distributes its frames. Each has its own aggregates and window, \
-             and an equal part of the rate.",
+            "Number of queues to which a sender distributes its frames. Each queue has its own aggregates and window, and an equal part of the rate.",
         ),
         key(
             "acknowledge",
             |wifi: &mut Self| &mut wifi.acknowledge,
-            "Frames are acknowledged. Otherwise each frame is sent once (no-ACK policy).",
+            "If true, frames are acknowledged. If false, each frame is sent only once (no-ACK policy).",
         ),
         key(
             "reorder",
@@ -385,7 +382,7 @@ impl Part for WifiConfig {
         key(
             "access_point",
             |wifi: &mut Self| &mut wifi.access_point,
-            "Stations reach each other through the access point. Otherwise they reach each other directly.",
+            "If true, stations reach each other through the access point. If false, stations reach each other directly.",
         ),
         key(
             "stations",

@@ -124,7 +124,7 @@ impl Part for RedConfig {
         key(
             "weight",
             |red: &mut Self| &mut red.weight,
-            "Instead of a burst: the weight of each new sample in the average; 1: no averaging.",
+            "Weight of each new sample in the average queue length; 1: no averaging. Use either `weight` or `burst`.",
         )
         .default_text("computed from burst"),
         key(
@@ -152,17 +152,17 @@ impl Part for RedConfig {
         key(
             "harddrop",
             |red: &mut Self| &mut red.harddrop,
-            "With ecn: while the average exceeds max, drop packets instead of marking them (RFC 3168 section 7).",
+            "With ecn: while the average queue length exceeds max, drop packets instead of marking them (RFC 3168 section 7).",
         ),
         key(
             "gentle",
             |red: &mut Self| &mut red.gentle,
-            "Between max and twice max, the probability rises gradually to 1 (Floyd 2000). Linux's RED does not do this.",
+            "If true, the drop probability rises gradually to 1 while the average queue length is between max and twice max (Floyd 2000). Linux's RED does not support this.",
         ),
         key(
             "adaptive",
             |red: &mut Self| &mut red.adaptive,
-            "Every 0.5 s, adjust the probability at max to the average queue length, between 1 % and 50 % (Floyd 2001).",
+            "Every 0.5 s, adapt `probability` to the average queue length, within 1 % to 50 % (Floyd 2001).",
         ),
         key(
             "marks",
@@ -177,12 +177,12 @@ impl Part for RedConfig {
         key(
             "count_first",
             |red: &mut Self| &mut red.count_first,
-            "The first packet after an idle time counts as one more sample of an empty queue, in addition to the samples for the idle time, as in ns-2.",
+            "If true, the first packet after an idle time adds a sample of an empty queue, in addition to the samples for the idle time, as in ns-2.",
         ),
         key(
             "least",
             |red: &mut Self| &mut red.least,
-            "A packet is accepted if fewer packets than this number are queued, regardless of the average. ns-2 uses 2, so that a high average never leaves the line idle.",
+            "A packet is always accepted if fewer packets than this number are queued, even if the average queue length is high. ns-2 uses 2, so that the line never becomes idle.",
         ),
     ];
 

@@ -50,7 +50,7 @@ impl Part for CakeConfig {
         key(
             "isolation",
             |part: &mut Self| &mut part.isolation,
-            "Unit of fairness: flows, hosts, or the flows of each host.",
+            "Units between which the rate is shared fairly: flows, hosts, or hosts first and then the flows of each host.",
         ),
         key(
             "rtt",
@@ -61,7 +61,7 @@ impl Part for CakeConfig {
         key(
             "memlimit",
             |part: &mut Self| &mut part.memlimit,
-            "Limit of the octets in all queues together, IP headers included.",
+            "Maximum number of octets in all queues together, including IP headers.",
         )
         .none_word("auto")
         .default_text("four round trips at the bandwidth, 4 MiB to 15.5 MB"),

@@ -64,19 +64,19 @@ impl Part for HtbClass {
         key(
             "burst",
             |class: &mut Self| &mut class.burst,
-            "Depth of the bucket for the guaranteed rate: the amount that the class may send at once.",
+            "Depth of the token bucket for the guaranteed rate: the number of octets that the class may send at once.",
         )
         .default_text("1600 B"),
         key(
             "cburst",
             |class: &mut Self| &mut class.cburst,
-            "Depth of the bucket for the ceil: the amount that the class may send at once.",
+            "Depth of the token bucket for `ceil`: the number of octets that the class may send at once.",
         )
         .default_text("1600 B"),
         key(
             "quantum",
             |class: &mut Self| &mut class.quantum,
-            "Amount that the class sends in its turn when it borrows.",
+            "Number of octets that the class sends per turn while it borrows.",
         )
         .default_text("rate / 8 / r2q"),
         key("prio", |class: &mut Self| &mut class.prio, "Order of borrowing: 0 borrows first, 7 last."),
@@ -102,7 +102,7 @@ impl Part for HtbConfig {
         .default_text("none"),
         key("default_class", |htb: &mut Self| &mut htb.default_class, "The class of packets that no rule matches.")
             .default_text("the last"),
-        key("r2q", |htb: &mut Self| &mut htb.r2q, "The quantum of a class that sets none is rate / 8 / r2q."),
+        key("r2q", |htb: &mut Self| &mut htb.r2q, "A class without its own `quantum` has the quantum rate / 8 / r2q."),
         key(
             "overhead",
             |htb: &mut Self| &mut htb.overhead,
