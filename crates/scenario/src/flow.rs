@@ -51,8 +51,7 @@ impl Part for FlowPart {
         key(
             "direction",
             |flow| &mut flow.direction,
-            "With [link], down is from server to client. With a dumbbell, down is from left to right, and each flow uses the next \
-             pair of hosts. Use either this, or `from` and `to`.",
+            "With [link], down is from server to client. With a dumbbell, down is from left to right, and each flow uses the next pair of hosts. Use either `direction`, or `from` and `to`.",
         ),
         key("start", |flow| &mut flow.start, "Start time of the flow."),
         key("start_jitter", |flow| &mut flow.start_jitter, "A random time from 0 to this value is added to the start time."),

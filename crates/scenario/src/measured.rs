@@ -90,7 +90,7 @@ impl Part for FairnessSpec {
         key(
             "warmup",
             |fairness: &mut Self| &mut fairness.warmup,
-            "Time after the start of the last flow that is excluded from the means.",
+            "Length of the warm-up, which is excluded from the means. The warm-up begins when the last flow starts.",
         )
         .default_text("1/3 of the time in which all flows are active"),
         key(

@@ -276,7 +276,7 @@ class AckFilterQueue(TypedDict):
     prefix_most: int
 
 class AfvqQueue(TypedDict):
-    """Sends ACKs before data; the number of queued ACKs is limited by the number that can leave between two data
+    """Sends ACKs before data, and limits the number of queued ACKs to the number that can leave between two data
     packets (Park and others 2011).
     """
 

@@ -56,7 +56,7 @@ impl Part for AggregationConfig {
         key(
             "contention",
             |part: &mut Self| &mut part.contention,
-            "A random time from 0 to this value is added to the wait for each aggregate; it represents stations that compete for the medium.",
+            "A random time from 0 to this value is added to the wait for each aggregate. This time represents stations that compete for the medium.",
         ),
         key("max_size", |part: &mut Self| &mut part.max_size, "Largest number of octets in an aggregate."),
         key("max_time", |part: &mut Self| &mut part.max_time, "Longest air time of an aggregate."),

@@ -70,7 +70,7 @@ impl Part for GrantsConfig {
             |part: &mut Self| &mut part.slot,
             "Time between two transmission opportunities: a MAP interval, a cycle or a TTI.",
         ),
-        key("proactive", |part| &mut part.proactive, "Grant every slot without a request."),
+        key("proactive", |part| &mut part.proactive, "If true, every slot is granted without a request."),
         key(
             "error",
             |part| &mut part.error,

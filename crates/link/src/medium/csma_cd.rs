@@ -58,13 +58,13 @@ impl Part for CsmaCdConfig {
         key(
             "name",
             |cable: &mut Self| &mut cable.settings.name,
-            "Name of the cable. A link to this name makes the node at its other end a station.",
+            "Name of the cable. Each node with a link to this name is a station.",
         )
         .required("\"lan\""),
         key("queue", |cable: &mut Self| &mut cable.settings.queue, "Queue of each station.").default_text("50 packets"),
         key("rate", |cable: &mut Self| &mut cable.rate, "Rate of the cable. The slot time is 512 bits."),
         key("framing", |cable: &mut Self| &mut cable.framing, "Framing of packets on the cable.")
-            .default_text("preamble, header and check sequence, padded"),
+            .default_text("Ethernet: preamble, header, check sequence and padding"),
         key(
             "reach",
             |cable: &mut Self| &mut cable.reach,

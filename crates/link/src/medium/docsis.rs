@@ -76,7 +76,7 @@ impl Part for DocsisConfig {
         key(
             "name",
             |cable: &mut Self| &mut cable.settings.name,
-            "Name of the cable network. A link to this name makes the node at its other end a station.",
+            "Name of the cable network. Each node with a link to this name is a station.",
         )
         .required("\"cable\""),
         key(

@@ -82,7 +82,7 @@ impl Part for PacketRadioConfig {
         key(
             "name",
             |radio: &mut Self| &mut radio.settings.name,
-            "Name of the medium. A link to this name turns the node at its other end into a radio. In a chain, the radios have the order of their links.",
+            "Name of the medium. Each node with a link to this name is a radio. The radios form a chain in the order of these links.",
         )
         .required("\"radio\""),
         key("queue", |radio: &mut Self| &mut radio.settings.queue, "Queue of each radio.").default_text("50 packets"),

@@ -57,7 +57,7 @@ impl Part for PolledConfig {
         key(
             "name",
             |polled: &mut Self| &mut polled.settings.name,
-            "Name of the medium. A link to this name makes the node at its other end a station.",
+            "Name of the medium. Each node with a link to this name is a station.",
         )
         .required("\"radio\""),
         key("queue", |polled: &mut Self| &mut polled.settings.queue, "Queue of each station.")

@@ -35,7 +35,7 @@ impl Default for AfvqConfig {
 
 impl Part for AfvqConfig {
     const NAME: &'static str = "afvq";
-    const TEXT: &'static str = "Sends ACKs before data; the number of queued ACKs is limited by the number that can leave between two data packets (Park and others 2011).";
+    const TEXT: &'static str = "Sends ACKs before data, and limits the number of queued ACKs to the number that can leave between two data packets (Park and others 2011).";
     const KEYS: &'static [Key<AfvqConfig>] = &[
         key("queue", |part: &mut Self| &mut part.queue, "Queue of all packets except pure ACKs.")
             .default_text("a drop-tail queue"),

@@ -61,15 +61,15 @@ impl Part for ChokeConfig {
         .default_text("(2 min + max) / 3")
         .input_only(),
         key("avpkt", |choke: &mut Self| &mut choke.red.avpkt, "Size of a typical packet."),
-        key("bandwidth", |choke: &mut Self| &mut choke.red.bandwidth, "Rate at which packets leave: see red.")
+        key("bandwidth", |choke: &mut Self| &mut choke.red.bandwidth, "Rate at which packets leave the queue. It determines how fast the average falls while the queue is empty.")
             .none_word("unlimited")
             .default_text("the line's"),
         key(
             "idle_decay",
             |choke: &mut Self| &mut choke.red.idle_decay,
-            "True if the average falls while the queue is empty: see red.",
+            "True if the average falls while the queue is empty. Inside a token bucket, htb or drr, Linux does not detect that the queue is empty.",
         )
-        .default_text("true; false if the direction has a shaper, and inside tbf, htb and drr"),
+        .default_text("true, or false if the direction has a shaper or the queue is inside tbf, htb or drr"),
         key(
             "ecn",
             |choke: &mut Self| &mut choke.red.ecn,

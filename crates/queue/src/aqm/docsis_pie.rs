@@ -65,7 +65,7 @@ impl Part for DocsisPieConfig {
         )
         .none_word("unlimited")
         .default_text("the sustained rate"),
-        key("burst", |part: &mut Self| &mut part.burst, "The depth of the sustained rate's bucket."),
+        key("burst", |part: &mut Self| &mut part.burst, "Depth of the token bucket for the maximum sustained rate."),
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {

@@ -103,18 +103,18 @@ impl Part for WredConfig {
     const KEYS: &'static [Key<WredConfig>] = &[
         key("limit", |wred: &mut Self| &mut wred.limit, "Limit of the queue."),
         key("profiles", |wred: &mut Self| &mut wred.profiles, "The thresholds of each drop precedence.")
-            .default_text("as in IOS for AF: from 32, 28 and 24 to 40 packets"),
+            .default_text("as in Cisco IOS for AF: min 32, 28 and 24 packets, max 40 packets"),
         key(
             "classify",
             |wred: &mut Self| &mut wred.classify,
             "Rules that select the profile of a packet; profiles are numbered from 0. The first rule that matches applies.",
         )
-        .default_text("the AF codepoints by their drop precedence"),
+        .default_text("each AF codepoint selects the profile of its drop precedence"),
         key("default_class", |wred: &mut Self| &mut wred.default_class, "The profile of packets that no rule matches.")
             .default_text("the last"),
         key("weight", |wred: &mut Self| &mut wred.weight, "Weight of each new sample in the average queue length."),
         key("avpkt", |wred: &mut Self| &mut wred.avpkt, "Size of a typical packet."),
-        key("bandwidth", |wred: &mut Self| &mut wred.bandwidth, "Rate at which packets leave: see red.")
+        key("bandwidth", |wred: &mut Self| &mut wred.bandwidth, "Rate at which packets leave the queue. It determines how fast the average falls while the queue is empty.")
             .none_word("unlimited")
             .default_text("the line's"),
         key("ecn", |wred: &mut Self| &mut wred.ecn, "Mark ECN-capable packets instead of dropping them."),

@@ -95,7 +95,7 @@ impl Part for CbwfqConfig {
     const TEXT: &'static str = "Class-based weighted fair queueing with a low-latency queue, as in Cisco's routers.";
     const KEYS: &'static [Key<CbwfqConfig>] = &[
         key("classes", |part: &mut Self| &mut part.classes, "The classes.")
-            .default_text("one with priority, one without"),
+            .default_text("one class with priority and one class without"),
         key(
             "classify",
             |part: &mut Self| &mut part.classify,

@@ -119,7 +119,7 @@ impl Page {
             ValueType::Free => "table".to_owned(),
             ValueType::List(item) => format!("list of: {}", self.value_of(*item)),
             ValueType::OneOrMore(item) => format!("{}, or a list of them", self.value_of(*item)),
-            ValueType::Map(_) => format!("a table for each name: {}", self.section(value_type)),
+            ValueType::Map(_) => format!("one table per name: {}", self.section(value_type)),
             ValueType::Limit | ValueType::Part(_) | ValueType::Family(_) => self.section(value_type),
         }
     }

@@ -76,7 +76,7 @@ impl Part for AckReconstructConfig {
         key(
             "interval",
             |part: &mut Self| &mut part.interval,
-            "Mean time between ACKs before the first sample; the authors' scripts use 10 ms.",
+            "Assumed mean time between ACKs until the first sample. The authors' scripts use 10 ms.",
         )
         .none_word("the first"),
         key("segment", |part: &mut Self| &mut part.segment, "Payload of a full segment."),

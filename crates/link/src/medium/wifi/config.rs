@@ -251,7 +251,7 @@ impl Part for WifiConfig {
         key(
             "name",
             |wifi: &mut Self| &mut wifi.settings.name,
-            "Name of the network. A link to this name makes the node at its other end a station. The first station is the access point.",
+            "Name of the network. Each node with a link to this name is a station. The first station is the access point.",
         )
         .required("\"wifi\""),
         key(

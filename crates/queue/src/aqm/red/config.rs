@@ -147,7 +147,7 @@ impl Part for RedConfig {
             |red: &mut Self| &mut red.idle_decay,
             "True if the average falls while the queue is empty. Inside a token bucket, htb or drr, Linux's RED does not detect that the queue is empty.",
         )
-        .default_text("true; false if the direction has a shaper, and inside tbf, htb and drr"),
+        .default_text("true, or false if the direction has a shaper or the queue is inside tbf, htb or drr"),
         key("ecn", |red: &mut Self| &mut red.ecn, "Mark ECN-capable packets instead of dropping them."),
         key(
             "harddrop",

@@ -64,7 +64,7 @@ impl Part for CakeConfig {
             "Maximum number of octets in all queues together, including IP headers.",
         )
         .none_word("auto")
-        .default_text("four round trips at the bandwidth, 4 MiB to 15.5 MB"),
+        .default_text("four round trips at the bandwidth, at least 4 MiB and at most 15.5 MB"),
     ];
 
     fn check(&self) -> Result<(), Fault> {

@@ -93,7 +93,7 @@ impl Part for HtbConfig {
         "Hierarchical token bucket: classes have committed rates and may borrow up to a ceiling.";
     const KEYS: &'static [Key<HtbConfig>] = &[
         key("classes", |htb: &mut Self| &mut htb.classes, "The classes; a parent comes before its children.")
-            .default_text("one of 1 Mbit/s"),
+            .default_text("one class with 1 Mbit/s"),
         key(
             "classify",
             |htb: &mut Self| &mut htb.classify,
