@@ -80,7 +80,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "docsis31-ll-1000-35",
         title: "Cable, low-latency DOCSIS 3.1: the uplink has proactive grants and a MAP every 1 ms; both directions have coupled queues for L4S",
-        source: "CableLabs DOCSIS 3.1 MULPI since I17; White et al., Low Latency DOCSIS (technology overview), 2019; RFC 9332 (coupled queues)",
+        source: "CableLabs DOCSIS 3.1 MULPI, version I17 or later; White et al., Low Latency DOCSIS (technology overview), 2019; RFC 9332 (coupled queues)",
         link: r#"
             rtt = "20 ms"
             framing = "ethernet"
