@@ -55,7 +55,7 @@ table! {
         host: Name [Text "host"],
         /// The flow's name.
         flow: Name [Text "flow"],
-        /// Time from the first packet of the connection to its last, in either direction.
+        /// Time between the first and the last packet of the connection, in either direction.
         elapsed_s: f64 [Second "elapsed"],
         /// Packets of any kind from the sender.
         packets: u64 [Count "packets"],
@@ -65,16 +65,15 @@ table! {
         data_packets: u64 [Count "data packets"],
         /// Payload of the packets with data, including retransmissions.
         data_bytes: u64 [Byte "data"],
-        /// Packets whose data starts below the highest sequence number seen.
+        /// Data packets that start below the highest sequence number seen so far.
         retransmitted_packets: u64 [Count "retransmitted packets"],
         /// Payload of the retransmitted packets.
         retransmitted_bytes: u64 [Byte "retransmitted"],
         /// Payload that the receiver acknowledged.
         acked_bytes: u64 [Byte "acked"],
-        /// Acknowledged payload over the time from the first data to the last ACK of new data.
+        /// Acknowledged payload divided by the time from the first data to the last ACK of new data.
         goodput_bps: f64 [BitPerSecond "goodput"],
-        /// Number of RTT samples, from a data packet to the ACK that covers it, without retransmitted data (Karn's
-        /// rule).
+        /// Number of RTT samples. A sample is the time from a data packet to the ACK that covers it. Retransmitted data gives no sample (Karn's rule).
         rtt_count: u64 [Count "RTT samples"],
         /// Mean RTT.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
@@ -84,15 +83,15 @@ table! {
         rtt_min_ms: f64 [Millisecond "RTT min"],
         /// Largest RTT.
         rtt_max_ms: f64 [Millisecond "RTT max"],
-        /// Mean over time of the data that is sent but not yet acknowledged.
+        /// Time average of the outstanding data, which is sent but not yet acknowledged.
         outstanding_mean_bytes: f64 [Byte "outstanding mean"],
-        /// Largest amount of data that is sent but not yet acknowledged.
+        /// Largest amount of outstanding data.
         outstanding_max_bytes: u64 [Byte "outstanding max"],
-        /// Time at which this maximum was first reached.
+        /// Time at which the outstanding data first reached its maximum.
         outstanding_max_s: f64 [Second "outstanding max at"],
-        /// Mean receive window offered by the sender of the data, over its packets except SYNs.
+        /// Mean receive window that the sender of the data advertises, over all its packets except SYNs.
         window_mean_bytes: f64 [Byte "window mean"],
-        /// Mean receive window offered by the receiver of the data.
+        /// Mean receive window that the receiver of the data advertises.
         window_back_mean_bytes: f64 [Byte "window mean back"],
     }
 }

@@ -32,32 +32,32 @@ table! {
         /// Time in which the flow had data to send. For transfers, the sum of their durations; for other applications,
         /// the time until `stop_s`.
         active_s: f64 [Second "active"],
-        /// Payload sent, including retransmissions. UDP: IP bytes.
+        /// Payload sent, including retransmissions. For UDP: size of the sent IP packets.
         sent_bytes: u64 [Byte "sent"],
         /// Payload that the receiver acknowledged.
         acked_bytes: u64 [Byte "acked"],
-        /// Payload that the receiving application read. UDP: IP bytes received.
+        /// Payload that the receiving application read. For UDP: size of the received IP packets.
         delivered_bytes: u64 [Byte "delivered"],
         /// `delivered_bytes` divided by `active_s`.
         goodput_bps: f64 [BitPerSecond "goodput"],
-        /// Segments with data sent, including retransmissions (`tcpi_data_segs_out`). UDP: datagrams.
+        /// Number of sent segments with data, including retransmissions (`tcpi_data_segs_out`). For UDP: sent datagrams.
         data_segments_out: u64 [Count "data segments out"],
-        /// Segments with data received (`tcpi_data_segs_in` of the receiver). UDP: datagrams.
+        /// Number of received segments with data (`tcpi_data_segs_in` of the receiver). For UDP: received datagrams.
         data_segments_in: u64 [Count "data segments in"],
-        /// Segments retransmitted, including SYNs (`tcpi_total_retrans`).
+        /// Number of retransmitted segments, including SYNs (`tcpi_total_retrans`).
         retransmits: u64 [Count "retransmits"],
-        /// Retransmission timeouts (RFC 6298), including timeouts of SYNs.
+        /// Number of retransmission timeouts (RFC 6298), including timeouts of SYNs.
         timeouts: u64 [Count "timeouts"],
         /// Number of times that fast recovery began (RFC 5681).
         fast_retransmits: u64 [Count "fast retransmits"],
-        /// Window reductions because the host's own interface was full.
+        /// Number of window reductions because the host's own interface was full.
         local_congestion: u64 [Count "local congestion"],
         /// Tail loss probes sent (RFC 8985).
         tail_probes: u64 [Count "tail probes"],
-        /// Window reductions that were undone because the retransmission was spurious.
+        /// Number of window reductions that were undone because the retransmission was spurious.
         undos: u64 [Count "undos"],
         /// Number of round-trip samples. A sample is the time from a data packet to the cumulative ACK that covers it.
-        /// Retransmitted packets produce no sample. UDP: number of one-way delays.
+        /// Retransmitted packets produce no sample. For UDP: number of one-way delays.
         rtt_count: u64 [Count "RTT samples"],
         /// Mean round-trip time.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
@@ -77,13 +77,13 @@ table! {
         cwnd_mean_bytes: f64 [Byte "cwnd mean"],
         /// Largest congestion window.
         cwnd_max_bytes: Option<u64> [Byte "cwnd max"],
-        /// Completed transfers.
+        /// Number of completed transfers.
         transfers: u64 [Count "transfers"],
         /// Mean time from the start of a transfer to the delivery of its last byte.
         completion_s: f64 [Second "completion mean"],
         /// Longest time from the start of a transfer to the delivery of its last byte.
         completion_max_s: f64 [Second "completion max"],
-        /// UDP: datagrams that were sent and had not arrived by the end of the run.
+        /// For UDP: number of sent datagrams that had not arrived by the end of the run.
         lost_packets: u64 [Count "lost"],
     }
 }
@@ -96,7 +96,7 @@ table! {
         time_s: f64 [Second "time"],
         /// Number of the flow.
         flow: u32 [Label "flow"],
-        /// The congestion state: `open`, `disorder`, `cwr`, `recovery`, `loss`; `closed` without a connection.
+        /// The congestion state: `open`, `disorder`, `cwr`, `recovery`, `loss`; `closed` if the flow has no connection.
         state: &'static str [Text "state"],
         /// Congestion window.
         cwnd_bytes: u64 [Byte "cwnd"],
@@ -108,7 +108,7 @@ table! {
         rttvar_ms: f64 [Millisecond "RTTVAR"],
         /// Retransmission timeout.
         rto_ms: f64 [Millisecond "RTO"],
-        /// Payload sent that is neither acknowledged nor considered lost.
+        /// Sent payload that is neither acknowledged nor considered lost.
         in_flight_bytes: u64 [Byte "in flight"],
         /// The peer's receive window.
         snd_wnd_bytes: u64 [Byte "send window"],
@@ -120,7 +120,7 @@ table! {
         acked_bytes: u64 [Byte "acked"],
         /// Payload that the receiving application has read since the flow began.
         delivered_bytes: u64 [Byte "delivered"],
-        /// Segments retransmitted since the flow began.
+        /// Number of segments retransmitted since the flow began.
         retransmits: u64 [Count "retransmits"],
         /// Number of round-trip samples in the interval that ends now.
         rtt_count: u64 [Count "RTT samples"],
@@ -176,7 +176,7 @@ table! {
         direction: &'static str [Text "direction"],
         /// Rate of the line or shaper; null if unlimited.
         rate_bps: f64 [BitPerSecond "rate"],
-        /// Used share of the rate; null without a rate.
+        /// Share of the rate that was used; null if the link has no rate.
         utilisation: f64 [Share "utilization"],
         /// Mean number of packets in the queue over time.
         mean_backlog_packets: f64 [Packet "backlog mean"],
@@ -198,7 +198,7 @@ table! {
         filtered_packets: u64 [Count "filtered"],
         /// Packets that the queue marked with "congestion experienced" (ECN); the table `marks` has the reasons.
         marked_packets: u64 [Count "marked"],
-        /// Packets lost on the medium.
+        /// Number of packets lost on the medium.
         lost_packets: u64 [Count "lost"],
         /// Mean time in the queue.
         sojourn_mean_ms: f64 [Millisecond "sojourn mean"],
@@ -218,7 +218,7 @@ table! {
         node: Name [Text "node"],
         /// Direction of the link; empty for nodes that are not in a link.
         direction: &'static str [Text "direction"],
-        /// Reason of the drops.
+        /// Reason for the drops.
         reason: &'static str [Text "reason"],
         /// Number of dropped packets.
         packets: u64 [Count "packets"],
@@ -294,7 +294,7 @@ table! {
         event: &'static str [Text "event"],
         /// Number of the flow.
         flow: u32 [Label "flow"],
-        /// Number of the packet. It is the same at all nodes.
+        /// Number of the packet, which is the same at all nodes.
         packet: u64 [Label "packet"],
         /// `tcp`, `udp` or `other`.
         protocol: &'static str [Text "protocol"],
@@ -314,7 +314,7 @@ table! {
         backlog_packets: u32 [Packet "backlog"],
         /// Time that the packet spent in the queue.
         sojourn_ms: f64 [Millisecond "sojourn"],
-        /// Reason of the drop or mark.
+        /// Reason for the drop or mark.
         reason: &'static str [Text "reason"],
     }
 }
@@ -449,7 +449,7 @@ pub struct RunResult {
     pub queues: QueueTable,
     /// Summaries of the link directions.
     pub links: LinkTable,
-    /// Completed transfers.
+    /// Number of completed transfers.
     pub transfers: TransferTable,
     /// Steps of fetches over several connections (`app = { kind = "rdra" }`).
     pub fetches: FetchTable,

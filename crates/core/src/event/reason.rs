@@ -56,6 +56,6 @@ reasons! {
     MarkReason {
         Threshold = "threshold", "the queue was longer than a fixed threshold";
         Early = "early", "the packet was selected at random, with a probability that depends on the queue";
-        Forced = "forced", "the average queue was so long that every packet is selected";
+        Forced = "forced", "the average queue was so long that every packet was selected";
     }
 }
