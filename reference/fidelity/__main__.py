@@ -1,6 +1,6 @@
 """`python -m reference.fidelity`: measures the missing runs on Linux, simulates the same runs, and writes the pages.
 
-The pages are `docs/fidelity.md` and, in `docs/fidelity/`, `values.md` (every value with its error by chance),
+The pages are `docs/fidelity.md` and, in `docs/fidelity/`, `values.md` (every value with its sampling error),
 `variants.md` (congestion controls) and `packets.md` (numbers of equal packets).
 """
 

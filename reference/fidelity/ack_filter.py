@@ -315,8 +315,12 @@ def page(both: Both, recorded: Mapping[str, Sequence[Seen]]) -> str:
             rows.append(row([*place, label, *sides, percent(off[name], signed=True, bold=beyond)]))
         within += all(abs(off[name]) <= bound for name, bound in BOUNDS.items())
     promised = [
-        promises.none("Both filters remove the same ACKs.", "captures with a different removed ACK", apart),
-        promises.all_of(len(known), "Whole runs are within the bounds.", "cells within the bounds", within),
+        promises.none(
+            "Both filters remove the same ACKs as on Linux.", "captures in which the removed ACKs differ", apart
+        ),
+        promises.all_of(
+            len(known), "All values of whole runs are within the bounds.", "cells within the bounds", within
+        ),
     ]
     text = HEAD.format(promised="\n".join(promises.rows(promised))) + text
     return text + WHOLE.format(seeds=len(SEEDS), within=within, cells=len(known)) + "\n".join(rows) + "\n"

@@ -241,7 +241,7 @@ def page(both: Both) -> str:
     promised = promises.all_of(
         len(rows),
         "Every cell is within the bounds, or within the range of the authors' runs.",
-        "cells within them",
+        "cells within the bounds or the range",
         within,
     )
     head = HEAD.format(within=within, cells=len(rows), promised="\n".join(promises.rows([promised])))

@@ -212,7 +212,7 @@ def render(found: list[Cell], acks: float) -> str:
             "Brackets show the range over FreeBSD's seeds. Retransmits, timeouts and recoveries are those of the"
             " upload.",
             table(
-                "buffer | performance FreeBSD | sim | off by | download FreeBSD | sim | retransmits FreeBSD | sim"
+                "buffer | performance FreeBSD | sim | error | download FreeBSD | sim | retransmits FreeBSD | sim"
                 " | timeouts FreeBSD | sim | recoveries FreeBSD | sim",
                 map(_main_row, main),
             ),

@@ -121,7 +121,10 @@ def render(held: Iterable[Held]) -> str:
     lines += section(
         "Scripts that fail without their rule",
         "Each rule was disabled by hand in the source code, one at a time. Each listed script then failed.",
-        table("rule | a script that fails without it", ((name, f"`{script}`") for name, script in WITHOUT.items())),
+        table(
+            "rule | a script that fails if the rule is disabled",
+            ((name, f"`{script}`") for name, script in WITHOUT.items()),
+        ),
     )
     return "\n".join(lines)
 
@@ -137,7 +140,9 @@ def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
     """Returns two targets: each scenario triggers its mechanism, and all packets are equal on Linux and in the
     simulator."""
     return [
-        promises.all_of(scenarios, "The mechanism takes effect in every scenario.", "scenarios with an effect", acted),
+        promises.all_of(
+            scenarios, "Each scenario triggers its mechanism.", "scenarios that trigger their mechanism", acted
+        ),
         promises.all_of(scenarios, "All packets are equal.", "scenarios with equal packets", whole),
     ]
 

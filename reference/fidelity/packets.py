@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 SEED = 1
 GROUPS = ("alone", "two-way", "cross")
+TRAFFIC = {"alone": "a single download", "two-way": "two flows", "cross": "a download with other traffic"}
+"""The words of the pages for each kind of traffic."""
 PLAIN = ("reno", "cubic", "vegas")
 """Congestion controls that use neither random numbers nor a separate clock. Their medians are shown separately."""
 MORE_BUFFERS = (5, 15, 30, 50)
@@ -192,7 +194,10 @@ def render(records: Records) -> str:
         for group in GROUPS
         for control in (*PLAIN, None)
     }
-    heads = "traffic | control | cells | packets | equal before any difference | before a different packet | seconds"
+    heads = (
+        "traffic | control | cells | packets | packets before the first difference"
+        " | packets before the first different packet | seconds"
+    )
     lines = [
         "# Fidelity, packet by packet",
         "",
@@ -206,7 +211,7 @@ def render(records: Records) -> str:
         ),
         "",
         *promises.rows(promised(groups)),
-        *section("Medians", table(heads, ((*names, *_medians(here)) for names, here in groups.items() if here))),
+        *section("Medians", table(heads, _median_rows(groups))),
         *section("Every cell", rows(list(found.values()))),
     ]
     return "\n".join(lines)
@@ -214,14 +219,14 @@ def render(records: Records) -> str:
 
 def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Promise]:
     """Returns the targets for the median number of equal packets."""
-    kinds = {"first": "before any field differs", "parted": "before the content of a packet differs"}
+    kinds = {"first": "the first difference in any field", "parted": "the first different packet"}
 
     def medians(group: str, kind: str) -> list[Measured]:
         found = ((control, groups[group, control]) for control in PLAIN)
         return [claims.number(control, median([same(one, kind) for one in here])) for control, here in found if here]
 
     return [
-        Promise(f"Median number of equal packets {words}, {group}.", claims.at_least(bound, found))
+        Promise(f"Median number of packets before {words}, with {TRAFFIC[group]}.", claims.at_least(bound, found))
         for group, bound in SAME.items()
         for kind, words in kinds.items()
         if (found := medians(group, kind))
@@ -236,15 +241,31 @@ def probes() -> list[Probe]:
 
 def rows(found: Sequence[Measurement]) -> list[str]:
     """Returns a table with one row per cell."""
-    heads = "cell | packets | first difference after | s | in | first different packet after | s | in"
+    heads = (
+        "cell | packets | packets before the first difference | s | different fields"
+        " | packets before the first different packet | s | different fields"
+    )
     return table(
         heads,
-        ((one.cell, units.count(_packets(one)), _place(one, "first"), _place(one, "parted")) for one in found),
+        ((name_of(one), units.count(_packets(one)), _place(one, "first"), _place(one, "parted")) for one in found),
     )
+
+
+def name_of(one: Measurement) -> str:
+    """Returns the name of a cell for a page, with the traffic in words."""
+    name, _, group = one.cell.rpartition(", ")
+    return f"{name}, {TRAFFIC[group]}" if group in TRAFFIC else one.cell
 
 
 def _packets(one: Measurement) -> int:
     return round(one.values["all", "packets"])
+
+
+def _median_rows(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> Iterator[list[object]]:
+    """Yields one row for each kind of traffic and each congestion control that were measured."""
+    for (group, control), here in groups.items():
+        if here:
+            yield [TRAFFIC[group], control, *_medians(here)]
 
 
 def _medians(here: Sequence[Measurement]) -> list[object]:
@@ -258,5 +279,6 @@ def _place(one: Measurement, kind: str) -> str:
     if (kind, "packets") not in one.values:
         return "– | – | –"
     at, fields = one.texts[kind, "at"], one.texts[kind, "fields"]
-    names = fields.replace(" ", ", ").replace("_", " ")
-    return f"{same(one, kind):,} | {one.values[kind, 'seconds']:.3f} | {names} ({at})"
+    names = ", ".join(f"`{field}`" for field in fields.split())
+    flow, _, host = at.rpartition(" at ")
+    return f"{same(one, kind):,} | {one.values[kind, 'seconds']:.3f} | {names} (flow `{flow}`, captured at `{host}`)"

@@ -65,7 +65,7 @@ _NAMES = {
 }
 _SCALES = {"goodput_bps": 1e-3}
 _JUDGED = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms")
-_HEADS = "goodput Linux | sim | off by | RTT Linux | sim | off by | deviation Linux | sim | off by"
+_HEADS = "goodput Linux | sim | error | RTT Linux | sim | error | deviation Linux | sim | error"
 
 
 class _Errors:
@@ -147,7 +147,7 @@ def _line(errors: _Errors, down: int, up: int) -> list[str]:
             (buffer, *errors.cells(name, flow), errors.cell(name, (flow, "retransmits")))
             for buffer, name in names.items()
         )
-        return table(f"{flow}, buffer | {_HEADS} | retransmits Linux | sim | off by", rows)
+        return table(f"{flow}, buffer | {_HEADS} | retransmits Linux | sim | error", rows)
 
     told = "Goodput is in kbit/s, round-trip times are in ms, and buffers are in packets."
     return section(f"Two-way, {down}/{up} kbit/s", told, of("download"), of("upload"))

@@ -361,12 +361,12 @@ def promised(apart: int, far: int) -> list[Promise]:
     """Returns the targets of the page: equal fates, and for disciplines that use random numbers, equal counts."""
     return [
         promises.none(
-            "With the arrivals of Linux, every packet has the same fate as on Linux.",
+            "If packets arrive at the same times as on Linux, each packet has the same fate as on Linux.",
             "disciplines with a difference",
             apart,
         ),
         promises.none(
-            "The numbers of random drops and marks are consistent with Linux's numbers.",
+            "The numbers of random drops and marks agree with Linux's numbers.",
             "numbers beyond three standard deviations",
             far,
         ),

@@ -87,7 +87,7 @@ def shown(found: Mapping[int, Mapping[str, Value]]) -> str:
             value = found[buffer][quantity]
             yield from (_spread(value.linux), _spread(value.sim), percent(value.error, signed=True))
 
-    heads = "download Linux | sim | off by | upload Linux | sim | off by | RTT Linux | sim | off by"
+    heads = "download Linux | sim | error | upload Linux | sim | error | RTT Linux | sim | error"
     lines = section(
         "An independent measurement: 2400/196 kbit/s",
         "A download uses the line alone for 60 s; then an upload joins. The table shows the means over the following\n"

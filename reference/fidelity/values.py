@@ -1,4 +1,4 @@
-"""Writes `docs/fidelity/values.md`: every value of the fixed cells with its error by chance and its standard error.
+"""Writes `docs/fidelity/values.md`: every value of the fixed cells with its sampling error and its standard error.
 
 This page shows means over all seeds, but `docs/fidelity.md` shows medians over the seeds that both sides have run.
 """
@@ -36,14 +36,14 @@ def render(values: Mapping[tuple[str, str, str], Value]) -> str:
     """Returns the page as Markdown."""
     judged = {key: value for key, value in values.items() if value.known and key[2] in page.JUDGED}
     rows = [
-        "# Fidelity: every value and its chance error",
+        "# Fidelity: every value and its sampling error",
         "",
         "Made by `make fidelity`; do not edit. This page lists the values behind [fidelity.md](../fidelity.md). Each",
-        f"value is the mean over the seeds of one world ({SIM_SEEDS} seeds in the simulator). Each error has two more",
-        "columns: the error by chance, and the error in standard errors. The error by chance is the error that would",
-        "occur if both worlds behaved identically. To estimate it, the simulator's seeds are split at random into two",
-        "groups, one of them as large as the number of Linux seeds. The column contains the 95th percentile of the",
-        "errors between the two groups.",
+        f"value is the mean over the seeds of one world ({SIM_SEEDS} seeds in the simulator). The sampling error is the",
+        "error that would occur if both worlds behaved identically. To estimate the sampling error, the page splits",
+        "the simulator's runs at random into two groups; one group has as many runs as Linux. The column contains the",
+        "95th percentile of the differences between the means of the two groups. The last column shows the error in",
+        "standard errors.",
         "",
         *promises.rows(page.promised(judged)),
         *section("Summary", page.summary_rows(judged)),

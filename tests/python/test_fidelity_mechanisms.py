@@ -11,7 +11,7 @@ from lopsided.worlds.kernel import KernelUnavailable
 from reference.fidelity import mechanisms
 
 ROOT = Path(__file__).resolve().parents[2]
-TO_THE_END = ("pingpong", "RFC 2861", "lost acknowledgements")
+TO_THE_END = ("pingpong", "an unused window", "lost acknowledgements")
 """Mechanisms whose packets are equal until the end of the run. The command `reference.fidelity.mechanisms` checks all
 mechanisms."""
 

@@ -57,10 +57,10 @@ def render(
             paragraph(
                 f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Each scenario ran {seeds}",
                 f"times on Linux ({names}; {sum(linux_runs)} runs in all) and {sim_seeds} times in the simulator. Each",
-                'value covers a whole run and is the mean over all seeds. The column "by chance" shows the errors that',
-                "would occur if both worlds behaved identically. To estimate these errors, the simulator's seeds are",
-                "split at random into two groups, one of them as large as the number of Linux runs. The column",
-                "contains the 95th percentile of the errors between the two groups.",
+                "value covers a whole run and is the mean over all seeds. The sampling error is the error that would",
+                "occur if both worlds behaved identically. To estimate the sampling error, the page splits the",
+                "simulator's runs at random into two groups; one group has as many runs as Linux. The column contains",
+                "the 95th percentile of the differences between the means of the two groups.",
             ),
             "",
             f"All values are in [draw-{seed}-values.csv](draw-{seed}-values.csv). To print a scenario, run",
@@ -80,8 +80,8 @@ BEYOND_CHANCE = 0.05
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:
-    """Returns two targets: every value is within its tolerance, and the errors are not larger than expected by
-    chance."""
+    """Returns two targets: every value is within its tolerance, and the errors are not larger than the sampling
+    errors."""
     off = sum(value.off for value in judged.values())
     beyond = percentile([value.beyond_chance() for value in judged.values()], 0.95)
     return [
@@ -91,9 +91,10 @@ def promised(judged: Mapping[Key, Value]) -> list[Promise]:
             off,
         ),
         Promise(
-            "The errors are no larger than chance would produce.",
+            "The errors are not larger than the sampling errors.",
             claims.at_most(
-                100 * BEYOND_CHANCE, [claims.percent("95th percentile of the errors beyond chance", beyond)]
+                100 * BEYOND_CHANCE,
+                [claims.percent("95th percentile of the errors minus their sampling errors", beyond)],
             ),
         ),
     ]
@@ -105,14 +106,15 @@ def summary(values: Mapping[Key, Value]) -> str:
 
 
 def summary_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """Returns one row per quantity: errors, errors by chance, and the number of values that are off."""
+    """Returns one row per quantity: errors, sampling errors, and the number of values that are off."""
     by_quantity = {
         name: [value for key, value in judged.items() if quantity in (None, key[2])]
         for quantity in (*JUDGED, None)
         for name in (NAMES[quantity] if quantity else "**all**",)
     }
     return table(
-        "quantity | values | median error | 95th percentile | by chance | beyond chance, 95th | off",
+        "quantity | values | median error | 95th percentile of the errors | 95th percentile of the sampling errors"
+        " | 95th percentile of the errors minus their sampling errors | values outside the tolerance",
         (_summed(name, found) for name, found in by_quantity.items() if found),
     )
 
@@ -141,8 +143,8 @@ def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED)
         error = percent(sim / linux - 1 if linux else math.nan, signed=True)
         return [NAMES[quantity], f"{linux:,.0f}", f"{sim:,.0f}", error]
 
-    shown = table("quantity | Linux | sim | off by", map(summed, quantities))
-    return section("Retransmits and timeouts", "Each number is the sum over all flows, averaged over the seeds.", shown)
+    shown = table("quantity | Linux | simulator | error", map(summed, quantities))
+    return section("Retransmits and timeouts", "Each number is a sum over all flows and a mean over the seeds.", shown)
 
 
 def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
@@ -154,7 +156,7 @@ def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
     return section(
         "Packet by packet",
         paragraph(
-            f"One run of each of {len(alike)} scenarios was compared packet by packet at both hosts",
+            f"One run of each of the {len(alike)} scenarios was compared packet by packet at both hosts",
             f"([method](../packets.md)). In {whole} scenarios, Linux and the simulator send identical packets. The",
             f"median number of packets before the two worlds diverge is {middle:,.0f}. The two worlds lose different",
             "packets at random, so a scenario with random loss diverges no later than the first loss. The results of",
@@ -179,7 +181,7 @@ def write_values(target: Path, values: Mapping[Key, Value]) -> None:
 
 def value_rows(found: Iterable[tuple[Key, Value]]) -> list[str]:
     """Returns a Markdown table with one row per value."""
-    heads = "scenario | of | quantity | Linux | sim | off by | by chance | standard errors"
+    heads = "scenario | flow or link | quantity | Linux | simulator | error | sampling error | error in standard errors"
     return table(heads, (_cells(key, value) for key, value in found))
 
 

@@ -24,7 +24,7 @@ TAIL_BOUND = 0.10
 """Largest accepted 95th percentile of the relative errors over the cells."""
 
 _NAMES = {"goodput_bps": "goodput", "rtt_mean_ms": "mean RTT"}
-_TRAFFIC = {"alone": "alone", "cross": "with other traffic"}
+_TRAFFIC = {"alone": "single download", "cross": "with other traffic"}
 
 _HEAD = page_text("variants-head")
 
@@ -166,9 +166,9 @@ the simulator's window on top in blue. BBR's window is only an upper bound; its 
 def _others(cells: list[_Off]) -> list[str]:
     if not cells:
         return []
-    heads = "congestion control | goodput Linux, Mbit/s | off by | mean RTT Linux, ms | off by"
+    heads = "congestion control | goodput Linux, Mbit/s | error | mean RTT Linux, ms | error"
     rows = ((off.cell.control, _pair(off, "goodput_bps"), _pair(off, "rtt_mean_ms")) for off in cells)
-    return section(f"Other congestion controls, {COMMON.name}, 1 BDP, alone", table(heads, rows))
+    return section(f"Single downloads with other congestion controls, {COMMON.name}, 1 BDP", table(heads, rows))
 
 
 def _pair(off: _Off, quantity: str) -> str:
@@ -186,7 +186,7 @@ def _line(line: Line, cells: list[_Off]) -> list[str]:
             off = found.get((line, traffic, control, buffer))
             yield f"{_pair(off, 'goodput_bps')} | {_pair(off, 'rtt_mean_ms')}" if off else "- | - | - | -"
 
-    heads = " | ".join(f"{buffer:g} BDP: goodput | off by | RTT | off by" for buffer in BUFFERS)
+    heads = " | ".join(f"{buffer:g} BDP: goodput | error | RTT | error" for buffer in BUFFERS)
     tables = (
         table(f"{words} | {heads}", ((control, *columns(traffic, control)) for control in CONTROLS))
         for traffic, words in _TRAFFIC.items()
@@ -195,9 +195,15 @@ def _line(line: Line, cells: list[_Off]) -> list[str]:
     return section(f"Cells: {line.name}", told, *tables)
 
 
+def _named(cell: str) -> str:
+    """Returns the name of a cell with its traffic in words."""
+    name, _, traffic = cell.rpartition(", ")
+    return f"{name}, {_TRAFFIC[traffic]}"
+
+
 def _beyond(cells: list[_Off]) -> list[str]:
     found = [
-        f"- {off.cell.name}: {_NAMES[quantity]} {percent(off.error[quantity], signed=True)}"
+        f"- {_named(off.cell.name)}: {_NAMES[quantity]} {percent(off.error[quantity], signed=True)}"
         for off in cells
         for quantity in _NAMES
         if abs(off.error[quantity]) > TAIL_BOUND
