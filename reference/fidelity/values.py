@@ -38,9 +38,9 @@ def render(values: Mapping[tuple[str, str, str], Value]) -> str:
     rows = [
         "# Fidelity: every value and its sampling error",
         "",
-        "Made by `make fidelity`; do not edit. This page lists the values behind [fidelity.md](../fidelity.md). Each",
-        f"value is the mean over the seeds of one world ({SIM_SEEDS} seeds in the simulator). The sampling error is the",
-        "error that would occur if both worlds behaved identically. To estimate the sampling error, the page splits",
+        "Made by `make fidelity`; do not edit. This page lists the values behind [fidelity.md](../fidelity.md).",
+        f"Each value is the mean over the seeds of one world ({SIM_SEEDS} seeds in the simulator). The sampling error is",
+        "the error that would occur if both worlds behaved identically. To estimate the sampling error, the page splits",
         "the simulator's runs at random into two groups; one group has as many runs as Linux. The column contains the",
         "95th percentile of the differences between the means of the two groups. The last column shows the error in",
         "standard errors.",
