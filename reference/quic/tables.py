@@ -122,9 +122,9 @@ def _cells(rows: Iterable[Mapping[str, Any]], arm: str) -> str:
 
 
 _DOWNLOADS = {
-    "TCP alone": ("tcp",),
-    "QUIC alone": ("quic",),
-    "TCP and QUIC": ("tcp", "quic"),
+    "one TCP download": ("tcp",),
+    "one QUIC download": ("quic",),
+    "one TCP and one QUIC download": ("tcp", "quic"),
 }
 
 
@@ -153,7 +153,7 @@ def ack_filter() -> list[str]:
                 change = with_filter[number] / without[number] - 1
                 rows.append(
                     [
-                        name + (" and an upload" if busy else ""),
+                        name + (", and an upload" if busy else ""),
                         what,
                         f"{without[number]:.2f}",
                         f"{with_filter[number]:.2f}",
