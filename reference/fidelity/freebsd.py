@@ -253,7 +253,12 @@ def promised(main: list[Cell], acks: float) -> list[Promise]:
             "A download without other traffic has FreeBSD's number of ACKs per segment.",
             claims.at_most(
                 100 * ACKS_WITHIN,
-                [claims.percent(f"error against FreeBSD's {ACKS_PER_SEGMENT:g}", abs(acks / ACKS_PER_SEGMENT - 1))],
+                                [
+                    claims.percent(
+                        f"error against FreeBSD's {ACKS_PER_SEGMENT:g} ACKs per segment",
+                        abs(acks / ACKS_PER_SEGMENT - 1),
+                    )
+                ],
             ),
         ),
         Promise(
@@ -292,7 +297,7 @@ def _performances(cells: list[Cell], buffer: int) -> Iterator[str]:
 
 def _missed(of: list[Cell], held: list[Cell]) -> tuple[str, ...]:
     missed = [str(cell.buffer) for cell in of if cell not in held]
-    return (f"not with {', '.join(missed)} packets",) if missed else ()
+    return (f"not with buffers of {', '.join(missed)} packets",) if missed else ()
 
 
 def _range(values: list[float], digits: int) -> str:

@@ -287,7 +287,9 @@ def page(known: Records, found: Sequence[Change]) -> list[str]:
     off = sum(one.is_off for one in found)
     bounds = f"{percent(BOUND)} or {STANDARD_ERRORS:g} standard errors"
     promise = promises.none(
-        f"The profiles change a value as the kernels do, within {bounds}.", "values beyond both bounds", off
+                f"From 6.1 to 6.12, each value changes in the simulator as on Linux, within {bounds}.",
+        "values beyond both bounds",
+        off,
     )
     heads = f"scenario | flow | quantity | {_HEADS} | profiles without kernels"
     names = {cell.what for cell in ACCESS}

@@ -208,8 +208,7 @@ impl Part for QuicConfig {
         key(
             "ack_frequency",
             |quic: &mut Self| &mut quic.ack_frequency,
-            "The sender requests ack_packets, max_ack_delay and reordering_threshold with ACK_FREQUENCY frames \
-             (draft-ietf-quic-ack-frequency). Otherwise the receiver applies these values by itself.",
+            "If true, the sender requests ack_packets, max_ack_delay and reordering_threshold with ACK_FREQUENCY frames (draft-ietf-quic-ack-frequency). If false, the receiver applies these values without a request.",
         ),
         key(
             "cc_source",

@@ -42,17 +42,25 @@ impl Part for RecordSpec {
             "Interval between samples of flows and queues; \"off\" for no samples.",
         )
         .none_word("off"),
-        key("on_change", |record| &mut record.on_change, "Also sample a flow when its congestion state changes."),
-        key("events", |record| &mut record.events, "Write a table of all packet events. The table is large."),
+        key(
+            "on_change",
+            |record| &mut record.on_change,
+            "If true, also sample a flow when its congestion state changes.",
+        ),
+        key(
+            "events",
+            |record| &mut record.events,
+            "If true, write the table `events` of all packet events. This table is large.",
+        ),
         key(
             "tcp_events",
             |record| &mut record.tcp_events,
-            "Write a table of events inside TCP: state changes, losses and the rules that detected them, window reductions, timers, limits.",
+            "If true, write the table `tcp_events` of events inside TCP: state changes, losses with the rule that detected each loss, window reductions, timers, limits.",
         ),
         key(
             "traces",
             |record| &mut record.traces,
-            "Write a table with statistics of a capture at each sending host, like those of tcptrace.",
+            "If true, write the table `traces`: statistics of a capture at each sending host, as tcptrace computes them.",
         ),
     ];
 
@@ -106,7 +114,7 @@ impl Part for FairnessSpec {
         key(
             "harm",
             |fairness| &mut fairness.harm,
-            "Also run each group of flows without the other groups. The harm metric compares the results with these runs.",
+            "If true, each group of flows also runs without the other groups. The harm metrics compare the results with these runs.",
         ),
     ];
 }

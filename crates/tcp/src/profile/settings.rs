@@ -40,7 +40,7 @@ const SETTINGS: &[StackKey] = &[
     field(
         "ecn_fallback",
         |p| &mut p.ecn_fallback,
-        "Give up ECN if SYNs that request it are lost, or if the path changes the ECN field of a SYN or SYN-ACK.",
+        "If true, a connection stops using ECN if SYNs that request ECN are lost, or if the path changes the ECN field of a SYN or SYN-ACK.",
     ),
     field(
         "ecn_option",
@@ -55,7 +55,7 @@ const SETTINGS: &[StackKey] = &[
     field(
         "abe",
         |p| &mut p.abe,
-        "With reno, newreno or cubic: a mark reduces the window less than a loss, to 80 % or 85 % (RFC 8511).",
+        "With reno, newreno or cubic: a mark reduces the window less than a loss does, to 80 % (reno, newreno) or 85 % (cubic) (RFC 8511).",
     ),
     change("rack", Flag, rack, "RACK loss detection (RFC 8985)."),
     change(
