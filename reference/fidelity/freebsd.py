@@ -253,7 +253,7 @@ def promised(main: list[Cell], acks: float) -> list[Promise]:
             "A download without other traffic has FreeBSD's number of ACKs per segment.",
             claims.at_most(
                 100 * ACKS_WITHIN,
-                                [
+                [
                     claims.percent(
                         f"error against FreeBSD's {ACKS_PER_SEGMENT:g} ACKs per segment",
                         abs(acks / ACKS_PER_SEGMENT - 1),

@@ -287,7 +287,7 @@ def page(known: Records, found: Sequence[Change]) -> list[str]:
     off = sum(one.is_off for one in found)
     bounds = f"{percent(BOUND)} or {STANDARD_ERRORS:g} standard errors"
     promise = promises.none(
-                f"From 6.1 to 6.12, each value changes in the simulator as on Linux, within {bounds}.",
+        f"From 6.1 to 6.12, each value changes in the simulator as on Linux, within {bounds}.",
         "values beyond both bounds",
         off,
     )
