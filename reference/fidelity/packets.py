@@ -242,8 +242,8 @@ def probes() -> list[Probe]:
 def rows(found: Sequence[Measurement]) -> list[str]:
     """Returns a table with one row per cell."""
     heads = (
-        "cell | packets | packets before the first difference | s | different fields"
-        " | packets before the first different packet | s | different fields"
+        "cell | packets | packets before the first difference | s | fields | flow | host"
+        " | packets before the first different packet | s | fields | flow | host"
     )
     return table(
         heads,
@@ -277,8 +277,8 @@ def _medians(here: Sequence[Measurement]) -> list[object]:
 
 def _place(one: Measurement, kind: str) -> str:
     if (kind, "packets") not in one.values:
-        return "– | – | –"
+        return "– | – | – | – | –"
     at, fields = one.texts[kind, "at"], one.texts[kind, "fields"]
     names = ", ".join(f"`{field}`" for field in fields.split())
     flow, _, host = at.rpartition(" at ")
-    return f"{same(one, kind):,} | {one.values[kind, 'seconds']:.3f} | {names} (flow `{flow}`, captured at `{host}`)"
+    return f"{same(one, kind):,} | {one.values[kind, 'seconds']:.3f} | {names} | {flow} | {host}"

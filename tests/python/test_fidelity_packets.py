@@ -23,7 +23,7 @@ def test_results_are_read_back_and_shown_by_group(tmp_path: Path):
     assert packets.is_same(same) and not packets.is_same(other)
     page = packets.render(again)
     assert "| a single download | reno | 1 | 900 | 900 | 900 | to the end |" in page
-    assert "| 42 | 0.500 | `ack`, `syn_options` (flow `download`, captured at `client`) |" in page
+    assert "| 42 | 0.500 | `ack`, `syn_options` | download | client |" in page
 
 
 def test_cells_have_unique_names_and_every_group_has_the_plain_controls():
