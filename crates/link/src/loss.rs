@@ -52,7 +52,7 @@ impl Default for GilbertConfig {
 
 impl Part for LossConfig {
     const NAME: &'static str = "loss";
-    const TEXT: &'static str = "How packets are lost on the line. If several kinds of loss are set, all apply.";
+    const TEXT: &'static str = "Loss of packets on the line. If several kinds of loss are set, all of them apply.";
     const SHORTHAND: Option<&'static str> = Some("random");
     const KEYS: &'static [Key<LossConfig>] = &[
         key(

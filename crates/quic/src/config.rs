@@ -224,7 +224,7 @@ impl Part for QuicConfig {
         key(
             "ecn",
             |quic: &mut Self| &mut quic.ecn,
-            "Send packets as ECT(0) as long as ECN validation succeeds (RFC 9000 section 13.4).",
+            "If true, packets are sent as ECT(0) while ECN validation succeeds (RFC 9000 section 13.4).",
         ),
         key(
             "gso_packets",

@@ -650,7 +650,7 @@ class Gilbert(TypedDict):
     loss_good: float
 
 class Loss(TypedDict):
-    """How packets are lost on the line. If several kinds of loss are set, all apply."""
+    """Loss of packets on the line. If several kinds of loss are set, all of them apply."""
 
     random: float
     gilbert: Gilbert | None

@@ -130,7 +130,7 @@ def _summed(name: str, found: Sequence[Value]) -> list[object]:
 def off_rows(judged: Mapping[Key, Value]) -> list[str]:
     """Returns a section with the values that are off. The largest error is first."""
     found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
-    title = f"Errors beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors"
+    title = f"Errors above {100 * BOUND:.0f} % and above {STANDARD_ERRORS:.0f} standard errors"
     return section(title, value_rows(found) if found else "Nothing.")
 
 

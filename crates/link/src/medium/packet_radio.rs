@@ -112,7 +112,7 @@ impl Part for PacketRadioConfig {
         key(
             "piggyback",
             |radio: &mut Self| &mut radio.piggyback,
-            "Send a link-layer acknowledgement inside a frame of the opposite direction, if there is one.",
+            "If true, a link-layer acknowledgement is sent inside a frame of the opposite direction, if such a frame is queued.",
         ),
         key(
             "chain",

@@ -290,7 +290,7 @@ pub(crate) const INTERVAL: &str = "Packets are dropped or marked after the delay
 pub(crate) const ECN: &str = "Mark ECN-capable packets instead of dropping them (RFC 3168).";
 pub(crate) const CE_THRESHOLD: &str = "Every packet that waited longer than this time is marked.";
 pub(crate) const MTU: &str =
-    "No packet is dropped while at most this amount is queued behind the head packet, headers included.";
+    "No packet is dropped while the packets behind the head packet have at most this size, including headers.";
 pub(crate) const HEADER: &str = "Octets counted for each packet in addition to the IP packet: 14 on Ethernet.";
 
 impl CodelConfig {

@@ -34,8 +34,12 @@ impl Part for PrioConfig {
     const NAME: &'static str = "prio";
     const TEXT: &'static str = "Strict priorities: the first band that has a packet is served next.";
     const KEYS: &'static [Key<PrioConfig>] = &[
-        key("bands", |prio: &mut Self| &mut prio.bands, "The queue of each band, the most urgent first; at most 16.")
-            .default_text("two drop-tail queues"),
+        key(
+            "bands",
+            |prio: &mut Self| &mut prio.bands,
+            "Queues of the bands, the most urgent band first. At most 16 bands.",
+        )
+        .default_text("two drop-tail queues"),
         key(
             "classify",
             |prio: &mut Self| &mut prio.classify,

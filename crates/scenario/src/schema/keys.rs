@@ -113,8 +113,8 @@ pub(crate) fn line() -> PartInfo {
         make: None,
         keys: line_keys([
             value("rtt", Time, "", "Base round-trip time, split evenly over the directions."),
-            value("down", Part(direction), "", "From the first end to the second: towards the client."),
-            value("up", Part(direction), "", "From the second end to the first: away from the client."),
+            value("down", Part(direction), "", "Direction from the first end to the second end: towards the client."),
+            value("up", Part(direction), "", "Direction from the second end to the first end: away from the client."),
         ]),
     }
 }
@@ -129,8 +129,8 @@ pub(crate) fn topology_link() -> PartInfo {
             "The two nodes of the link: `down` runs from the first to the second node, and `up` in the reverse direction. Required.",
         ),
         value("rtt", Time, "", "Base round-trip time, split evenly over the directions."),
-        value("down", Part(direction), "", "From the first node to the second."),
-        value("up", Part(direction), "", "From the second node to the first."),
+        value("down", Part(direction), "", "Direction from the first node to the second node."),
+        value("up", Part(direction), "", "Direction from the second node to the first node."),
     ];
     let keys = ends.into_iter().chain(own.keys).chain(direction().keys);
     PartInfo { make: None, keys: keys.collect(), ..own }
@@ -169,8 +169,18 @@ pub(crate) fn dumbbell() -> PartInfo {
     let own = PartInfo::of::<DumbbellPart>();
     let lines = [
         value("access", Part(line), "", "The links between hosts and routers on both sides."),
-        value("left", Part(line), "", "Settings of the links on the left side; they override those in `access`."),
-        value("right", Part(line), "", "Settings of the links on the right side; they override those in `access`."),
+        value(
+            "left",
+            Part(line),
+            "",
+            "Settings of the links on the left side. They override the settings in `access`.",
+        ),
+        value(
+            "right",
+            Part(line),
+            "",
+            "Settings of the links on the right side. They override the settings in `access`.",
+        ),
         value("bottleneck", Part(line), "", "The link between r1 and r2. Required."),
     ];
     PartInfo { make: None, keys: own.keys.into_iter().chain(lines).collect(), ..own }

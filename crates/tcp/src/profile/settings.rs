@@ -45,7 +45,7 @@ const SETTINGS: &[StackKey] = &[
     field(
         "ecn_option",
         |p| &mut p.ecn_option,
-        "With accurate ECN: each segment carries the byte counts as an option of 12 bytes.",
+        "With accurate ECN: if true, each segment carries the byte counts in an option of 12 bytes.",
     ),
     field(
         "ecn_expects_thinning",

@@ -350,8 +350,7 @@ impl Part for WifiConfig {
         key(
             "window",
             |wifi: &mut Self| &mut wifi.window,
-            "Largest distance, in frames, from the oldest unacknowledged frame to the newest sent one (block-ACK \
-             window).",
+            "Block-ACK window: the largest distance, in frames, from the oldest unacknowledged frame to the newest sent frame.",
         )
         .default_text("the same number as `ampdu`"),
         key(

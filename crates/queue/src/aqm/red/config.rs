@@ -130,7 +130,7 @@ impl Part for RedConfig {
         key(
             "burst",
             |red: &mut Self| &mut red.burst,
-            "Number of packets that may arrive at once at the empty queue before a packet is marked or dropped; determines the weight of the average.",
+            "Number of packets that may arrive at once at the empty queue before a packet is marked or dropped. This number determines the weight of the average.",
         )
         .default_text("(2 min + max) / 3")
         .input_only(),
