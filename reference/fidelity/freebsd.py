@@ -201,15 +201,15 @@ def render(found: list[Cell], acks: float) -> str:
     lines = [
         *_HEAD.format(seeds=len(SEEDS)).splitlines(),
         *promises.rows(promised(main, acks)),
-        f"With **a rule disabled** in FreeBSD and in the simulator, performance differs by at most"
+        f"If **the same rule is disabled** in FreeBSD and in the simulator, their performance differs by at most"
         f" {PERFORMANCE_WITHIN:g} in {len(_near(others))} of {len(others)} cells. These runs were not used to fit the"
         " profile.",
         "",
         "![Performance, timeouts and windows of FreeBSD and of the simulator](freebsd.png)",
         "",
         *section(
-            "As 7.2",
-            "Brackets show the range over FreeBSD's seeds. Retransmits, timeouts and recoveries are those of the"
+            "FreeBSD 7.2",
+            "Brackets show the range over FreeBSD's seeds. Retransmits, timeouts and recoveries are counted for the"
             " upload.",
             table(
                 "buffer | performance FreeBSD | sim | error | download FreeBSD | sim | retransmits FreeBSD | sim"
@@ -228,7 +228,7 @@ def render(found: list[Cell], acks: float) -> str:
             ),
         ),
         *section(
-            "Rule by rule",
+            "Rules of FreeBSD's TCP",
             "The table lists rules of FreeBSD, the rule with the largest effect first, and the packet scripts that\n"
             "test each rule in the profile. Each script fails if its rule is disabled.",
             table(
