@@ -44,7 +44,7 @@ impl Part for AckThinningConfig {
         key(
             "keep",
             |thinning: &mut Self| &mut thinning.keep,
-            "The stage forwards one ACK out of this number of pure cumulative ACKs.",
+            "The stage forwards one out of every `keep` pure cumulative ACKs.",
         ),
         key("max_delay", |thinning| &mut thinning.max_delay, "Longest time for which an ACK is held."),
     ];
