@@ -31,6 +31,19 @@ def test_links_on_the_site_are_valid():
     assert docs.relinked(text, "docs" / page, page) == "[a](../fidelity.md) [b](../CONTRIBUTING.md)"
 
 
+def test_pages_load_nothing_from_servers():
+    page = '<script src="https://a.test/x.js"></script><link rel="stylesheet" href="https://b.test/y.css">'
+    assert docs.from_servers(page + '<img src="z.png"><a href="https://c.test">c</a>') == [
+        "https://a.test/x.js",
+        "https://b.test/y.css",
+    ]
+    # The plugin `offline` adds a script from a server unless mkdocs.yml names one.
+    (script,) = re.findall(
+        r"^extra: \{ polyfills: \[(\S*iframe-worker\S*)\] \}$", (ROOT / "mkdocs.yml").read_text(), re.M
+    )
+    assert (ROOT / "docs" / script).is_file()
+
+
 def test_a_long_table_of_values_is_a_download(tmp_path):
     rows = "".join(f"| `cell {number}` | **{number} %** | a \\| b |\n" for number in range(docs.MOST_ROWS + 1))
     short = "| a |\n|---|\n| 1 |\n"
