@@ -35,6 +35,18 @@ fn a_gap_of_eight_segments_takes_three_acks_and_the_mean_interval() {
 }
 
 #[test]
+fn a_gap_must_exceed_the_threshold() {
+    // With one segment per ACK, a gap of `threshold` segments would have room for another ACK.
+    for (every, number, expected) in [(1, 3000, vec![3000]), (1, 3001, vec![2000, 3000, 3001]), (2, 3000, vec![3000])] {
+        let mut bench = Bench::of(AckReconstructConfig { every, threshold: 2, ..config() });
+        bench.ack(at(0), 1000);
+        bench.ack(at(20), number);
+        bench.run_until(at(200));
+        assert_eq!(bench.numbers()[1..], expected, "{every} segments per ACK, up to {number}");
+    }
+}
+
+#[test]
 fn acks_without_a_gap_are_forwarded_at_once_and_no_segment_overtakes_another() {
     let mut bench = Bench::of(config());
     bench.ack(at(0), 1000);

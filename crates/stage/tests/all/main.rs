@@ -5,5 +5,6 @@ mod ack_pacing;
 mod ack_reconstruct;
 mod ack_thinning;
 mod common;
+mod interface;
 mod mtu_gate;
 mod starvation;
