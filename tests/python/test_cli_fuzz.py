@@ -6,20 +6,12 @@ from pathlib import Path
 import pytest
 
 import cli_values
+from lines import DOWNLOAD, line_of
 from lopsided import cli
 
 pytestmark = pytest.mark.slow
 
-SHORT = """\
-[scenario]
-duration = "1 s"
-[link]
-rtt = "20 ms"
-down = { rate = "1 Mbit/s", queue = { kind = "fifo", limit = "20 packets" } }
-up = { rate = "200 kbit/s", queue = { kind = "fifo", limit = "20 packets" } }
-[[flow]]
-direction = "down"
-"""
+SHORT = line_of("1 s", "1 Mbit/s", "200 kbit/s") + DOWNLOAD
 COMMANDS = ("check", "run", "sweep", "plot", "explain", "list", "cite", "compare", "size", "reproduce", "schema", "new")
 WORDS = (
     *(

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 
+from lines import DOWNLOAD, UPLOAD, line_of
 from lopsided.errors import UsageError
 from lopsided.papers.framework.reproduction import drawn, run
 from lopsided.scenario import Scenario
@@ -14,19 +15,7 @@ from lopsided.studies.jobs import run_jobs
 
 GUIDE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
-LINE = """\
-[scenario]
-duration = "40 s"
-[link]
-rtt = "20 ms"
-down = { rate = "2400 kbit/s" }
-up = { rate = "196 kbit/s" }
-[[flow]]
-direction = "down"
-[[flow]]
-direction = "up"
-start = "5 s"
-"""
+LINE = line_of("40 s", "2400 kbit/s", "196 kbit/s", "50 packets", "50 packets") + DOWNLOAD + UPLOAD + 'start = "5 s"\n'
 
 
 def code_of_the_guide() -> list[str]:

@@ -8,23 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from lines import DOWNLOAD, line_of
 from lopsided.scenario import Scenario
 from lopsided.studies import packets as aligning
 from reference.fidelity import kept
 
-LINE = """
-[scenario]
-duration = "2 s"
-
-[link]
-rtt = "20 ms"
-down.rate = "2 Mbit/s"
-up.rate = "1 Mbit/s"
-
-[[flow]]
-direction = "down"
-start_jitter = "1 s"
-"""
+LINE = line_of("2 s", "2 Mbit/s", "1 Mbit/s") + DOWNLOAD + 'start_jitter = "1 s"\n'
 
 
 def wanted(name: str, seed: int = 1) -> kept.Wanted:

@@ -7,22 +7,14 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
+from lines import DOWNLOAD, line_of
 from lopsided.papers.framework.claims import at_most, number
 from reference.fidelity import freebsd, packets, promises, stamps, state
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import Measurement
 from reference.fidelity.stamps import Probe
 
-LINE = """
-[scenario]
-duration = "1 s"
-[link]
-rtt = "20 ms"
-down.rate = "2 Mbit/s"
-up.rate = "1 Mbit/s"
-[[flow]]
-direction = "down"
-"""
+LINE = line_of("1 s", "2 Mbit/s", "1 Mbit/s") + DOWNLOAD
 
 
 @pytest.fixture

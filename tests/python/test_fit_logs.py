@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
+from lines import DOWNLOAD, line_of
 from lopsided.errors import UsageError
 from lopsided.studies.fit.logs import is_log, read_log
 from lopsided.studies.fit.study import Fitter
@@ -104,16 +105,7 @@ def test_a_file_that_is_not_a_log_is_rejected(tmp_path: Path, content: bytes, sa
 
 
 def test_a_fit_uses_the_rate_that_the_capture_does_not_show(tmp_path: Path) -> None:
-    line = """\
-[scenario]
-duration = "4 s"
-[link]
-rtt = "40 ms"
-down.rate = "3 Mbit/s"
-up.rate = "1 Mbit/s"
-[[flow]]
-direction = "down"
-"""
+    line = line_of("4 s", "3 Mbit/s", "1 Mbit/s", "50 packets", "50 packets", rtt="40 ms") + DOWNLOAD
     lop.Scenario.from_text(line, "line.toml").run(pcap=tmp_path)
     log = flent(tmp_path, **{"TCP upload": 0.96, "TCP download": 9.0})
     fitter = Fitter(tmp_path / "host-server.pcapng", trials=20, log=log)

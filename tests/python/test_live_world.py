@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
+from lines import QUIC, line_of
 from lopsided.errors import LiveError, UsageError
 from lopsided.studies.compare import compare
 from lopsided.worlds.kernel import capabilities
@@ -255,25 +256,12 @@ def test_doctor_reports_whether_a_run_is_possible():
     assert found.good, found.seen
 
 
-QUIC = """\
-[scenario]
-duration = "3 s"
-[link]
-rtt = "20 ms"
-queue = "50 packets"
-down.rate = "4 Mbit/s"
-up.rate = "1 Mbit/s"
-[[flow]]
-name = "it"
-direction = "down"
-cc = "cubic"
-transport = "quic"
-"""
+QUIC_LINE = line_of("3 s", "4 Mbit/s", "1 Mbit/s", "50 packets", "50 packets") + QUIC
 
 
 @pytest.mark.parametrize("ack_packets", [2, 10])
 def test_quic_on_real_packets_has_the_goodput_and_the_ack_ratio_of_the_simulator(ack_packets: int):
-    its = lop.Scenario.from_text(QUIC, "quic.toml").with_(**{"flow.it.transport.ack_packets": ack_packets})
+    its = lop.Scenario.from_text(QUIC_LINE, "quic.toml").with_(**{"flow.it.transport.ack_packets": ack_packets})
     on_packets = live(("client", "server"), its=its)
     assert on_packets.facts["ours"] == ["client", "server"]
     measured = [_goodput_and_ack_ratio(run) for run in (its.run(), on_packets)]
@@ -286,7 +274,7 @@ def _goodput_and_ack_ratio(run: lop.Run) -> tuple[float, float]:
 
 
 def test_worlds_are_compared_with_quic_at_both_ends():
-    its = lop.Scenario.from_text(QUIC, "quic.toml")
+    its = lop.Scenario.from_text(QUIC_LINE, "quic.toml")
     live(("client", "server"), its=its)
     # Do not compare the mean RTT: it changes by 10 % if one loss happens at another time.
     tolerances = {"goodput_bps": 0.05}

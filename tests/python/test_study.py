@@ -9,20 +9,12 @@ import tomllib
 import pytest
 
 import lopsided as lop
+from lines import DOWNLOAD, line_of
 from lopsided.studies.aqm import run_suite
 from lopsided.studies.options import AqmOptions, FairnessOptions, SizeOptions
 from lopsided.studies.study import paragraphs
 
-LINE = """
-[scenario]
-duration = "3 s"
-[link]
-rtt = "20 ms"
-down.rate = "2400 kbit/s"
-up.rate = "196 kbit/s"
-[[flow]]
-direction = "down"
-"""
+LINE = line_of("3 s", "2400 kbit/s", "196 kbit/s") + DOWNLOAD
 COMMANDS = {
     "run": ("run", "line.toml", "--out", "out"),
     "sweep": ("sweep", "line.toml", "--set", "link.rtt=20 ms,40 ms", "--out", "out.csv"),
