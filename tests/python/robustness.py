@@ -29,22 +29,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-SCENARIO = """\
-[scenario]
-duration = "6 s"
-[link]
-rtt = "20 ms"
-down = { rate = "2400 kbit/s", queue = "20 packets" }
-up = { rate = "196 kbit/s", queue = "15 packets" }
-[[flow]]
-name = "download"
-direction = "down"
-[[flow]]
-name = "upload"
-direction = "up"
-start = "1 s"
-start_jitter = "1 s"
-"""
+from lines import DOWNLOAD, UPLOAD, line_of
+
+LATER = 'start = "1 s"\nstart_jitter = "1 s"\n'
+SCENARIO = line_of("6 s", "2400 kbit/s", "196 kbit/s", "20 packets", "15 packets") + DOWNLOAD + UPLOAD + LATER
 MAIN = [str(Path(sys.executable).with_name("lopsided"))]
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 HIDDEN = ".lopsided"

@@ -5,19 +5,16 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
+from lines import line_of
 from lopsided.cli import invoke
 from lopsided.errors import UsageError
 from lopsided.studies import explain
 from lopsided.views import story as words
 from lopsided.views.plot import story as pictures
 
-LINE = """
-[scenario]
-duration = "12 s"
-[link]
-rtt = "80 ms"
-down = { rate = "4 Mbit/s", queue = "20 packets" }
-up = { rate = "400 kbit/s", queue = "20 packets" }
+LINE = (
+    line_of("12 s", "4 Mbit/s", "400 kbit/s", rtt="80 ms")
+    + """
 [[flow]]
 name = "file"
 direction = "down"
@@ -27,6 +24,7 @@ name = "call"
 direction = "up"
 app = { kind = "udp", rate = "50 kbit/s", size = "200 B" }
 """
+)
 
 
 @pytest.fixture(scope="module")

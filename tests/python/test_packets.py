@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import own_controllers
+from lines import UPLOAD, line_of
 from lopsided import cli
 from lopsided.errors import FolderError, UsageError
 from lopsided.scenario import Run, Scenario
@@ -137,18 +138,8 @@ def test_a_compared_control_replaces_that_of_the_flows_that_name_it(adsl):
 
 
 def test_datagrams_have_no_congestion_control_to_compare():
-    text = """
-        [scenario]
-        duration = "5 s"
-        [link]
-        rtt = "20 ms"
-        down.rate = "8 Mbit/s"
-        up.rate = "1 Mbit/s"
-        [[flow]]
-        name = "call"
-        direction = "up"
-        app = { kind = "udp", rate = "80 kbit/s", size = "200 B" }
-    """
+    app = 'app = { kind = "udp", rate = "80 kbit/s", size = "200 B" }\n'
+    text = line_of("5 s", "8 Mbit/s", "1 Mbit/s") + UPLOAD + app
     call = Scenario.from_text(text, "call").with_controllers({"Own": own_controllers.Reno})
     with pytest.raises(UsageError, match="no flow over TCP"):
         compare.arms_against(call, "Own", "reno")
