@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from functools import cache
 from pathlib import Path
 
+from lopsided.data.suggestions import meant
 from lopsided.errors import UsageError
 
 FOLDER = Path(__file__).parent.parent / "examples"
@@ -25,9 +25,9 @@ def names() -> tuple[str, ...]:
 def text(name: str) -> str:
     """Returns the example as TOML. Raises UsageError if there is no example of this name."""
     if name not in names():
-        close = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
-        meant = f"did you mean {close[0]!r}?" if close else "`lopsided list examples` shows them"
-        raise UsageError(f"no example is called {name!r}; {meant}")
+        found = meant(name, names(), likeness=0.4)
+        said = f"did you mean {found!r}?" if found else "`lopsided list examples` shows them"
+        raise UsageError(f"no example is called {name!r}; {said}")
     return (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
 
 

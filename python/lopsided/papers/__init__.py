@@ -10,7 +10,6 @@ A paper is a package in this folder, named by first author and year. A new paper
 
 from __future__ import annotations
 
-import difflib
 import gc
 import importlib
 import pkgutil
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided._native import __version__
 from lopsided.data.output import told
+from lopsided.data.suggestions import choices
 from lopsided.errors import LopsidedError, UsageError
 from lopsided.papers.framework import report_folder
 from lopsided.studies.jobs import run_jobs, seeds
@@ -67,7 +67,7 @@ def load(key: str) -> Paper:
         If there is no such paper. The message suggests the closest key.
     """
     if key not in available():
-        raise UsageError(f"no paper called {key!r}{_meant(key, available())}")
+        raise UsageError(f"no paper called {key!r}; {choices(key, available())}")
     paper: Paper = importlib.import_module(f"{__name__}.{key}").PAPER
     return paper
 
@@ -328,7 +328,9 @@ def _in_world(study: Paper, world: str) -> Paper:
 
 def _chapter(study: Paper, chapter: str) -> Paper:
     if chapter not in study.chapters:
-        raise UsageError(f"{study.key} has no chapter {chapter!r}{_meant(chapter, list(study.chapters) or ['none'])}")
+        raise UsageError(
+            f"{study.key} has no chapter {chapter!r}; {choices(chapter, study.chapters or ('none',))}"
+        )
     return study.only(chapter)
 
 
@@ -337,10 +339,5 @@ def _figure(study: Paper, number: str) -> Figure:
     found = study.figure(number) or study.figure(plain)
     if found is None:
         numbers = [each.name.lower() if each.name.startswith("Table") else each.number for each in study.figures]
-        raise UsageError(f"{study.key} has no figure {number!r}{_meant(number, numbers)}")
+        raise UsageError(f"{study.key} has no figure {number!r}; {choices(number, numbers)}")
     return found
-
-
-def _meant(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"

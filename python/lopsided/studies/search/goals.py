@@ -7,7 +7,6 @@ several flows, rates and counts are summed, and other metrics are averaged.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lopsided.data import units
 from lopsided.data.catalogue import Column, TableSpec, run_tables
+from lopsided.data.suggestions import meant
 from lopsided.errors import UsageError
 from lopsided.metrics import jain_index
 from lopsided.studies import sweep as sweeps
@@ -67,10 +67,9 @@ class Metric:
             _check_link(text, whose, scenario)
             return cls(text.strip(), "links", name, whose, links[name].unit)
         known = [*_OF_FLOWS, *_OF_RUNS, *(each.name for table in (flows, links) for each in table.columns)]
-        close = difflib.get_close_matches(name, known, n=1)
-        names = ", ".join([*_OF_FLOWS, *_OF_RUNS])
-        meant = f"did you mean {close[0]!r}?" if close else f"there are {names}, and the columns of flows and links"
-        raise UsageError(f"no metric {name!r}; {meant}")
+        found, names = meant(name, known), ", ".join([*_OF_FLOWS, *_OF_RUNS])
+        said = f"did you mean {found!r}?" if found else f"there are {names}, and the columns of flows and links"
+        raise UsageError(f"no metric {name!r}; {said}")
 
     def of_run(self, run: Run) -> float | None:
         """Returns the value of the metric in a run; `None`, for example, if a transfer is incomplete."""
@@ -187,9 +186,9 @@ def _check_flow(text: str, whose: str, scenario: Scenario) -> None:
     known = [*dict.fromkeys([*(flow["name"] for flow in flows), *(flow["group"] for flow in flows), *ways])]
     if not whose or whose in known:
         return
-    close = difflib.get_close_matches(whose, known, n=1)
-    meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known[:12])}"
-    raise UsageError(f"{text}: no flow called {whose!r}; {meant}")
+    found = meant(whose, known)
+    said = f"did you mean {found!r}?" if found else f"there are {', '.join(known[:12])}"
+    raise UsageError(f"{text}: no flow called {whose!r}; {said}")
 
 
 def _links(scenario: Scenario) -> list[str]:
