@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from statistics import fmean
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from lopsided.data.table import number
 from lopsided.settings import Tables, scenario_text
 from reference.fidelity.records import Named, Values
 
@@ -71,19 +71,15 @@ class OfTables:
 
     def values_of(self, run: Run) -> Values:
         """Returns the values of every flow and link direction over the whole run; NaN for a missing value."""
-        found = {(flow["name"], quantity): _number(flow[quantity]) for flow in run.flows.rows() for quantity in FLOW}
+        found = {(flow["name"], quantity): number(flow[quantity]) for flow in run.flows.rows() for quantity in FLOW}
         times: dict[int, list[float]] = {}
         for transfer in run.transfers.rows():
             times.setdefault(transfer["flow"], []).append(transfer["completion_s"])
         names = dict(zip(run.flows["flow"], run.flows["name"], strict=True))
         found |= {(names[flow], "completion_s"): fmean(took) for flow, took in times.items()}
         for link in run.links.rows():
-            found[link["direction"], "utilisation"] = _number(link["utilisation"])
+            found[link["direction"], "utilisation"] = number(link["utilisation"])
         return found
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
 
 
 def hash_of(said: str) -> str:

@@ -328,9 +328,7 @@ def _in_world(study: Paper, world: str) -> Paper:
 
 def _chapter(study: Paper, chapter: str) -> Paper:
     if chapter not in study.chapters:
-        raise UsageError(
-            f"{study.key} has no chapter {chapter!r}; {choices(chapter, study.chapters or ('none',))}"
-        )
+        raise UsageError(f"{study.key} has no chapter {chapter!r}; {choices(chapter, study.chapters or ('none',))}")
     return study.only(chapter)
 
 

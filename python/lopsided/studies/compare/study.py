@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided.data import series
+from lopsided.data.table import number
 from lopsided.errors import UsageError
 from lopsided.settings import dotted_key
 from lopsided.studies.arms import Arm, check_names, check_worlds, in_worlds, kernel_in, run_each
@@ -154,11 +155,11 @@ def _summaries(run: Run) -> dict[Key, float]:
     found: dict[Key, float] = {}
     for flow in run.flows.rows():
         for quantity in ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "rtt_std_ms", "retransmits"):
-            found[flow["name"], quantity] = _number(flow[quantity])
+            found[flow["name"], quantity] = number(flow[quantity])
     for link in run.links.rows():
         if link["rate_bps"]:
             for quantity in ("dropped_packets", "mean_backlog_packets"):
-                found[f"{link['link']} {link['direction']}", quantity] = _number(link[quantity])
+                found[f"{link['link']} {link['direction']}", quantity] = number(link[quantity])
     return found
 
 
@@ -192,7 +193,3 @@ def _round_trips(run: Run, flow: str, window: Window) -> tuple[float, float]:
 
 def _growth(counter: series.Series, window: Window) -> float:
     return counter.growth(*window) if len(counter.time_s) else math.nan
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)

@@ -18,7 +18,7 @@ from lopsided import metrics
 from lopsided.data import series
 from lopsided.data.fairness import Fairness
 from lopsided.data.study_tables import GROUPS
-from lopsided.data.table import Table
+from lopsided.data.table import Table, number
 from lopsided.errors import UsageError
 from lopsided.studies.fairness.means import Means, harms, known, means, share_window_s, shares
 from lopsided.studies.jobs import run_jobs
@@ -149,7 +149,7 @@ def _add_harm(
     """Runs each group alone, and adds the metrics of that run and the harm to the rows."""
     if len(groups) == 1:
         return  # A single group has no other group that could harm it.
-    in_company = [Means(row["goodput_bps"], _number(row["rtt_ms"]), _number(row["retransmit_ratio"])) for row in groups]
+    in_company = [Means(row["goodput_bps"], number(row["rtt_ms"]), number(row["retransmit_ratio"])) for row in groups]
     members = {row["group"]: run.flows.to_polars().filter(group=row["group"])["name"].to_list() for row in groups}
     jobs = [Job(run.scenario.only(members[row["group"]]), run.seed) for row in groups]
 
@@ -161,7 +161,3 @@ def _add_harm(
 
     kernel = run.facts.get("kernel_kind")
     run_jobs(jobs, reduce, world=run.world, kernel=kernel, workers=workers, progress=progress)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
