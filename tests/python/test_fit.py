@@ -136,3 +136,17 @@ def test_a_timeout_is_not_an_outage_if_acks_pass_in_the_same_direction(tmp_path:
     draft = Fitter(tmp_path / "host-server.pcapng").draft
     assert any(traffic.flow.row["timeouts"] for traffic in draft.traffic)
     assert not draft.outages
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+def test_ack_thinning_is_fitted_if_few_acks_arrive(tmp_path: Path, keep: int) -> None:
+    stages = f', stages = [{{ kind = "ack_thinning", keep = {keep} }}] }}\n[stack]'
+    capture = captured(tmp_path, LINE.replace(" }\n[stack]", stages) if keep > 1 else LINE)
+    found = lop.fit(capture, trials=20, remedies=False)
+    names = [row["parameter"] for row in found.parameters.rows()]
+    assert ("thinning.up" in names) == (keep > 1)
+    assert found.distance < 1.0
+    assert found.value("rate.down")["value"] == pytest.approx(6e6, rel=0.03)
+    if keep > 1:
+        assert found.value("thinning.up")["value"] == pytest.approx(keep, abs=0.5)
+        assert f"keep = {keep}" in found.scenario.to_toml()

@@ -44,6 +44,10 @@ CONTRADICTED = 1.15
 """If data arrived faster than a busy line's measured rate by at least this factor, the measured rate is discarded."""
 OUTAGE_S = 0.5
 """Shortest period in seconds that counts as an outage. A shorter silence can be a timeout."""
+TIMESTAMPS = 12
+"""Size of the timestamp option in bytes, which reduces the payload of a full segment."""
+LEAST_THINNING = 1.5
+"""The drafted scenario thins ACKs if the path forwards at most one of this number of ACKs."""
 LOSSY = 0.002
 """If at least this fraction of packets is lost, the fit also tries random loss."""
 
@@ -138,7 +142,7 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
         marked,
         begin_s=begin_s,
         outages=outages,
-        notes=_notes(of_flows, traffic, outages),
+        notes=_notes(of_flows, traffic, outages, seen),
     )
 
 
@@ -218,13 +222,20 @@ def _outages(flow: Flow) -> list[tuple[float, float]]:
 
 
 def _notes(
-    of_flows: Sequence[Flow], traffic: Sequence[Traffic], outages: Mapping[Way, Sequence[tuple[float, float]]]
+    of_flows: Sequence[Flow],
+    traffic: Sequence[Traffic],
+    outages: Mapping[Way, Sequence[tuple[float, float]]],
+    directions: Mapping[Way, Direction],
 ) -> list[str]:
     said: list[str] = []
     if any(flow.row["offload"] == "yes" for flow in of_flows):
         said.append("The capture has packets that the network card merged (GRO, TSO): ACK statistics are coarse.")
     if any(each.app["kind"] == "on_off" for each in traffic):
         said.append("The application paused: the scenario alternates data and silence with the median lengths.")
+    for way, seen in directions.items():
+        if seen.thinning is not None:
+            place = "The path" if seen.thinning_sure else "The path or the receiver"
+            said.append(f"{place} thins ACKs {way}: the scenario forwards one of about {seen.thinning:.0f}.")
     for way, periods in outages.items():
         times = ", ".join(f"{begin:.1f} to {end:.1f} s" for begin, end in periods)
         said.append(f"Nothing passed {way} from {times}: the scenario has outages there.")
@@ -279,7 +290,26 @@ def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
         losses=again / max(packets, 1),
         marks=int(marks),
         loaded=bool(data) and longest >= BUSY_MS,
+        thinning=None if data else _thinning(acks),
+        thinning_sure=any(flow.row["ack_thinning"] == "network" for flow in acks),
     )
+
+
+def _thinning(acks: Sequence[Flow]) -> float | None:
+    """Returns the number of ACKs of which the path forwards one, for a direction that carries only ACKs; `None` if the
+    path does not drop ACKs.
+
+    If identification numbers do not show where ACKs are missing, the receiver may have sent fewer ACKs. Thinning on the
+    path has the same effect on the sender. Usually a receiver acknowledges every second segment (RFC 9293, section
+    3.8.6.3).
+    """
+    ratios = [
+        (flow.row["ack_bytes_p50_bytes"] or 0.0) / ((flow.row["mss_bytes"] or 1460) - TIMESTAMPS) / 2
+        for flow in acks
+        if flow.row["ack_thinning"] in ("network", "unknown")
+    ]
+    ratio = float(np.median(ratios)) if ratios else 0.0
+    return ratio if ratio >= LEAST_THINNING else None
 
 
 def _mean_packet(data: Sequence[Flow], acks: Sequence[Flow]) -> float:

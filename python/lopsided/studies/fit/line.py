@@ -31,6 +31,8 @@ RATE_ERROR, BUFFER_ERROR = 0.003, 0.08
 """Relative half-widths of the 95 % intervals of values that the packets show directly (`queues.py`)."""
 LOGGED = 0.1
 """Log standard deviation of a rate that comes from another measurement's log."""
+THINNED = 0.15
+"""Log standard deviation of the number of ACKs of which thinning forwards one."""
 GUESSED = 0.4
 """Log standard deviation of a value that was not measured."""
 AQMS = ("codel", "fq_codel", "pie", "cake")
@@ -165,6 +167,10 @@ class Direction:
     """True if the rate comes from another measurement's log."""
     observed: Observed | None = None
     """The queue, as measured from the packets."""
+    thinning: float | None = None
+    """The path forwards one of this number of ACKs; `None` if data loads the direction, or if ACKs are not thinned."""
+    thinning_sure: bool = False
+    """True if the receiver sent the missing ACKs, so that the path dropped them."""
 
     @property
     def first_buffer_bytes(self) -> float:
@@ -224,6 +230,8 @@ class Draft:
                     found.append(_parameter(f"buffer.{way}", seen.first_buffer_bytes, "B", error))
             if structure.lossy[way]:
                 found.append(_parameter(f"loss.{way}", max(seen.losses, 0.001), "share", None))
+            if seen.thinning is not None:
+                found.append(Parameter(f"thinning.{way}", seen.thinning, THINNED, "ACKs"))
         return found
 
     def scenario(self, structure: Structure, values: Mapping[str, float], *, sampled: bool = True) -> Scenario:
@@ -239,6 +247,8 @@ class Draft:
                 line[way]["framing"] = framing.keys
             if (seen := self.ways[way].observed) and seen.burst_bytes:
                 line[way]["shaper"] = {"burst": f"{seen.burst_bytes} B"}
+            if (thinning := values.get(f"thinning.{way}")) is not None:
+                line[way]["stages"] = [{"kind": "ack_thinning", "keep": max(round(thinning), 2)}]
             loss: dict[str, Any] = {}
             if structure.lossy[way]:
                 loss["random"] = round(min(values[f"loss.{way}"], 0.5), 6)

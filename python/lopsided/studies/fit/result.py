@@ -30,6 +30,8 @@ _NAMES = {
     "framing.up": "framing of each packet up",
     "loss.down": "random loss down",
     "loss.up": "random loss up",
+    "thinning.down": "ACK thinning down",
+    "thinning.up": "ACK thinning up",
     "queue.down": "queue down",
     "queue.up": "queue up",
     "cc.down": "congestion control of downloads",
@@ -215,7 +217,13 @@ def amount(value: float | None, unit: str) -> str:
     """Returns a value with its unit as text."""
     if value is None:
         return "–"
-    return {"bit/s": units.rate, "ms": units.millis, "B": units.size, "share": units.percent}[unit](value)
+    return {"bit/s": units.rate, "ms": units.millis, "B": units.size, "share": units.percent, "ACKs": _one_of}[unit](
+        value
+    )
+
+
+def _one_of(value: float) -> str:
+    return f"1 of {max(round(value), 2)} ACKs"
 
 
 def _parameters(rows: Iterable[Row]) -> View:
