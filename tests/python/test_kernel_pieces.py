@@ -402,6 +402,26 @@ def test_missing_tools_are_named_by_their_packages(monkeypatch):
     assert set(build.missing_packages()) <= set(build.packages("6.12"))
 
 
+def test_the_next_build_removes_the_folder_of_a_killed_build(tmp_path: Path):
+    killed = tmp_path / f"{build.SCRATCH}killed"
+    killed.mkdir()
+    (killed / build.LOCK).touch()
+    with build._scratch(tmp_path) as running, build._scratch(tmp_path) as other:
+        assert sorted(path for path in tmp_path.iterdir()) == sorted((running, other))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_option_that_kconfig_changes_is_an_error():
+    wanted = build.CONFIG.read_text()
+    assert "CONFIG_BLOCK=n" in wanted.splitlines() and "CONFIG_INET=y" in wanted.splitlines()
+    build._check_configuration(f"{wanted}CONFIG_HZ={build.HZ}\n")
+    for changed in ("CONFIG_BLOCK=y", "# CONFIG_INET is not set"):
+        name = changed.removeprefix("# ").partition("=")[0].partition(" ")[0]
+        resolved = [line for line in wanted.splitlines() if not line.startswith(f"{name}=")]
+        with pytest.raises(KernelUnavailable, match=name):
+            build._check_configuration("\n".join([*resolved, changed, f"CONFIG_HZ={build.HZ}"]))
+
+
 def test_programs_start_on_time_and_the_run_lasts_until_the_awaited_ones_end(tmp_path: Path):
     loop = Loop()
     network = SimpleNamespace(nodes={"client": SimpleNamespace(entered=nullcontext)})

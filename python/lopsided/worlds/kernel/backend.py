@@ -72,6 +72,8 @@ class Machine:
         arguments: list[str] = [
             *(REPEATABLE if self.virtual_time else []),
             f"mem={MEMORY}",
+            # Without a name of no device, user-mode Linux would look for the root file system on a block device.
+            "root=hostfs",
             "rootfstype=hostfs",
             "rootflags=/",
             "ro",

@@ -92,7 +92,10 @@ class Agent:
 
     def _measure(self, talk: Talk | None) -> None:
         taps = self.job.taps
-        capture = Capture(self.network, taps, self.folder, self.job.snap_length) if taps else None
+        capture = None
+        if taps:
+            yielding = self.job.virtual_time
+            capture = Capture(self.network, taps, self.folder, self.job.snap_length, yielding=yielding)
         self.loop = Loop()
         self._queues_before = self._queue_counts()
         self._netstat_before = self._netstat()
@@ -110,7 +113,10 @@ class Agent:
         self.result["origin_monotonic_ns"] = self.origin
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
         self.chosen = [self._lose(loss) for loss in self.job.chosen]
-        self.flows = [flows.make(flow, self.network, self.addresses, self.loop, self.origin) for flow in self.job.flows]
+        early_ns = flows.CONNECT_NS if self.job.virtual_time else 0
+        self.flows = [
+            flows.make(flow, self.network, self.addresses, self.loop, self.origin, early_ns) for flow in self.job.flows
+        ]
         self.programs = Programs(
             self.job.programs, self.network, self.addresses, self.folder, self.loop, self.origin, self._end
         )

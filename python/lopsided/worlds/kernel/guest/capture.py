@@ -41,9 +41,13 @@ DRAIN_EVERY_NS = 50_000_000
 
 
 class Capture:
-    """A capture that runs until `finish` is called."""
+    """A capture that runs until `finish` is called.
 
-    def __init__(self, network: Network, taps: list[Tap], folder: Path, snap_length: int) -> None:
+    With `yielding`, the capture runs only while all other processes sleep. Set it in virtual time, where the clock
+    waits for the capture. In real time, the rings could overflow.
+    """
+
+    def __init__(self, network: Network, taps: list[Tap], folder: Path, snap_length: int, *, yielding: bool) -> None:
         share = max(LEAST_FRAMES, min(MOST_FRAMES, ALL_FRAMES // max(1, len(taps))))
         frames = 1 << (share.bit_length() - 1)
         rings = [_Ring(network, tap, snap_length, frames) for tap in taps]
@@ -53,7 +57,7 @@ class Capture:
         self._pid = os.fork()
         if self._pid == 0:
             os.close(self._stop)
-            _capture_and_exit(rings, taps, folder, snap_length, ready, stop)
+            _capture_and_exit(rings, taps, folder, snap_length, ready, stop, yielding)
         os.close(ready)
         os.close(stop)
         os.read(is_ready, 1)
@@ -110,12 +114,14 @@ _STATUS = struct.Struct("=I")
 
 
 def _capture_and_exit(
-    rings: list[_Ring], taps: list[Tap], folder: Path, snap_length: int, ready: int, stop: int
+    rings: list[_Ring], taps: list[Tap], folder: Path, snap_length: int, ready: int, stop: int, yielding: bool
 ) -> None:
     """The main function of the capturing process."""
     status = 1
     try:
         end_with_parent()
+        if yielding:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         _capture(rings, [folder / f"{tap.file}.pcap" for tap in taps], snap_length, ready, stop)
         lost = {tap.file: ring.lost() for ring, tap in zip(rings, taps, strict=True)}
         (folder / "capture.json").write_text(json.dumps(lost))
