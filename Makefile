@@ -54,11 +54,9 @@ static: ## build lopsided-live, for routers: one file that needs neither Python 
 suites: .venv/.installed ## run every control and discipline through the standard suites and write docs/results
 	@.venv/bin/python tools/suites
 
-fidelity: .venv/.installed ## hold the simulator to Linux and write the pages of docs/fidelity
+fidelity: .venv/.installed ## repeat outdated runs on Linux and write outdated pages of docs/fidelity
 	@.venv/bin/lopsided doctor
-	@.venv/bin/python -m reference.fidelity
-	@.venv/bin/python -m reference.fidelity.disciplines
-	@.venv/bin/python -m reference.fidelity.kernels
+	@.venv/bin/python -m reference.fidelity.state --record --minutes 600
 
 clean: ## remove what was built and installed here
 	rm -rf target site .venv web/node_modules python/lopsided/views/bundle

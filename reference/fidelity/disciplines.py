@@ -19,6 +19,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import lopsided as lop
+from lopsided.cli.terminal import print_line
 from lopsided.data import units
 from lopsided.settings import Tables, scenario_text, setting_text
 from lopsided.studies.aqm.disciplines import Discipline
@@ -139,6 +140,7 @@ def measured(world: str, cell: Cell, seed: int) -> Measurement:
         repeat=1,
         seed=seed,
         world=world,
+        kernel=kept.IN_VIRTUAL_TIME if world == "kernel" else None,
         workers=1,
     )
     row = next(iter(found.runs.rows()))
@@ -179,6 +181,16 @@ def to_measure(known: Records) -> Iterator[tuple[Cell, int]]:
             for cell in CELLS:
                 if (cell.rtt, cell.ecn) == (rtt, ecn) and known.needs(cell, seed, cell.scenario()):
                     yield cell, seed
+
+
+def measure(known: Records, effort: kept.Effort) -> None:
+    """Executes missing and outdated runs on Linux, and adds their values to the records."""
+    due = list(to_measure(known))
+    names = [f"{cell.name}, seed {seed}" for cell, seed in due]
+    with kept.on_linux("measuring on Linux") as report:
+        for number, one in kept.each(names, lambda number: measured("kernel", *due[number]), effort, report):
+            known.add(one)
+            print_line(names[number])
 
 
 def beyond(both: Both, cell: Cell) -> list[str]:
@@ -284,12 +296,9 @@ _HEAD = page_text("disciplines-head")
 def main() -> None:
     """Measures on Linux, simulates, and writes the page."""
     arguments = kept.parser("reference.fidelity.disciplines", __doc__, 60).parse_args()
-    linux, effort = records(), kept.Effort.of(arguments.minutes)
-    for cell, seed in () if arguments.recorded else list(to_measure(linux)):
-        if effort.is_spent:
-            break
-        linux.add(measured("kernel", cell, seed))
-        print("Linux:", cell.name, seed, flush=True)
+    linux = records()
+    if not arguments.recorded:
+        measure(linux, kept.Effort.of(arguments.minutes, arguments.workers))
     known = [one for cell in CELLS for one in linux.of(cell.name)]
     # Spawn processes: a forked process would inherit the locked locks of the threads that run Linux.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:

@@ -36,6 +36,8 @@ Progress = Callable[[float], object]
 
 FOLDER = Path(".fidelity")
 SIDE_BY_SIDE = 2
+IN_VIRTUAL_TIME = "timetravel"
+"""The kernel of all recorded runs. By default, a machine without this kernel would run Linux in real time."""
 MARK, WORLD_MARK = 12, 6
 """A folder's name contains this number of digits of the fingerprint, and of the kernel world's version."""
 
@@ -68,7 +70,9 @@ class Wanted:
     def run(self, kept: Path = FOLDER) -> Run:
         """Returns the stored run. If no run is stored, runs the scenario on Linux and stores the result."""
         folder = self.folder(kept)
-        return Run.load(folder) if self.is_kept(kept) else aligning.keep(self.scenario(), folder, seed=self.seed)
+        if self.is_kept(kept):
+            return Run.load(folder)
+        return aligning.keep(self.scenario(), folder, seed=self.seed, kernel=IN_VIRTUAL_TIME)
 
 
 C = TypeVar("C", bound=Cell)
@@ -101,28 +105,45 @@ def runs(
 ) -> Iterator[tuple[int, Run]]:
     """Executes runs. When a run finishes, yields the run's index in `wanted` and the run.
 
-    Runs start in the order of `wanted`, within the time limit. If `kept` is `None`, runs are neither captured nor
-    stored. A failed run is reported, and the other runs continue.
+    If `kept` is `None`, runs are neither captured nor stored.
     """
 
-    def made(one: Wanted) -> Run | None:
+    def made(number: int) -> Run:
+        one = wanted[number]
+        return one.run(kept) if kept else one.scenario().run(seed=one.seed, world="kernel", kernel=IN_VIRTUAL_TIME)
+
+    return each([f"{one.name}, seed {one.seed}" for one in wanted], made, effort, progress)
+
+
+T = TypeVar("T")
+
+
+def each(
+    names: Sequence[str], make: Callable[[int], T], effort: Effort, progress: Progress | None = None
+) -> Iterator[tuple[int, T]]:
+    """Calls `make` with the index of each name, and yields the index and the result when a call returns.
+
+    Calls start in the order of the names, within the time limit. A failed run is reported, and the other runs continue.
+    """
+
+    def made(number: int) -> T | None:
         if effort.is_spent:
             return None
         try:
-            return one.run(kept) if kept else one.scenario().run(seed=one.seed, world="kernel")
+            return make(number)
         except GuestFailed as error:
             # Runs on fast lines can fail on a busy machine.
-            return print_line(f"{one.name}, seed {one.seed}: {error}")
+            return print_line(f"{names[number]}: {error}")
 
     with ThreadPoolExecutor(effort.workers) as pool:
-        begun = {pool.submit(made, one): number for number, one in enumerate(wanted)}
+        begun = {pool.submit(made, number): number for number in range(len(names))}
         try:
             for done, future in enumerate(as_completed(begun), 1):
-                run = future.result()
+                found = future.result()
                 if progress is not None:
-                    progress(done / len(wanted))
-                if run is not None:
-                    yield begun[future], run
+                    progress(done / len(names))
+                if found is not None:
+                    yield begun[future], found
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

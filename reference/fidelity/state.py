@@ -1,13 +1,16 @@
 """`python -m reference.fidelity.state`: lists missed accuracy targets, outdated pages, and outdated recorded runs.
 
 The output names the command for each page. The exit code is always 0, because writing pages again takes minutes or
-hours. `--renew` repeats a sample of outdated runs, and updates the version of records whose values have not changed
-(`reference.fidelity.renew`).
+hours. `--record` repeats all outdated runs and writes all outdated pages. Each finished run is stored, so you can stop
+the command and start it again. `--renew` repeats a sample of outdated runs, and updates the version of records whose
+values have not changed (`reference.fidelity.renew`).
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,7 +36,7 @@ from reference.fidelity import (
     variants,
 )
 from reference.fidelity.cells import Cell, Runnable
-from reference.fidelity.kept import Wanted
+from reference.fidelity.kept import IN_VIRTUAL_TIME, SIDE_BY_SIDE, Wanted
 from reference.fidelity.records import DOCS, Measurement, Records, is_old
 from reference.fidelity.renew import Old
 from reference.fidelity.stamps import Probe
@@ -105,7 +108,8 @@ def _again(old: Old, *, captured: bool = False) -> Measurement:
     assert isinstance(old.cell, Cell)
     with tempfile.TemporaryDirectory() as folder:
         wanted = Wanted(old.cell.name, old.cell.fingerprint(), old.seed, lambda: old.scenario)
-        run = wanted.run(Path(folder)) if captured else old.scenario.run(seed=old.seed, world="kernel")
+        plain = partial(old.scenario.run, seed=old.seed, world="kernel", kernel=IN_VIRTUAL_TIME)
+        run = wanted.run(Path(folder)) if captured else plain()
         return Measurement.of(old.cell, old.seed, run, old.cell.values_of(run))
 
 
@@ -139,9 +143,9 @@ RECORDED: Mapping[str, Recorded] = {
     "linux.csv": Recorded("reference.fidelity", lambda: fidelity.CELLS),
     "variants.csv": Recorded("reference.fidelity --variants ''", lambda: variants.CELLS, _captured),
     "packets.csv": Recorded("reference.fidelity --packets ''", packets.cells, _aligned),
-    "ack-filter.csv": Recorded("reference.fidelity.ack_filter", lambda: ack_filter.CELLS),
     "disciplines.csv": Recorded("reference.fidelity.disciplines", lambda: disciplines.CELLS, _discipline),
     "kernels.csv": Recorded("reference.fidelity.kernels", lambda: kernels.CELLS),
+    "ack-filter.csv": Recorded("reference.fidelity.ack_filter", lambda: ack_filter.CELLS),
     **{
         f"draw-{seed}.csv": Recorded(
             f"reference.fidelity.draw --draw {seed} {options}", partial(draw.draw, seed), _captured
@@ -149,7 +153,7 @@ RECORDED: Mapping[str, Recorded] = {
         for seed, options in _DRAWS.items()
     },
 }
-"""Files of recorded runs, relative to the folder of the pages."""
+"""Files of recorded runs, relative to the folder of the pages. The runs of the most important pages are first."""
 
 
 def known(name: str, data: Path = DOCS) -> Iterator[Old]:
@@ -190,6 +194,27 @@ def renewed(count: int, minutes: float, part: str = "", data: Path = DOCS) -> It
         yield f"{group}: {number} runs are renewed"
 
 
+def renewed_pages(minutes: float, workers: int) -> Iterator[str]:
+    """Repeats all outdated runs, file by file, and writes all outdated pages. Yields each command before it is run.
+
+    No run on Linux starts after this number of minutes.
+    """
+    until = time.monotonic() + 60 * minutes
+    for name, recorded in RECORDED.items():
+        left = (until - time.monotonic()) / 60
+        if left > 0 and any(is_old(one.recorded, one.scenario) for one in known(name)):
+            command = f"{recorded.command} --minutes {left:.1f} --workers {workers}"
+            yield command
+            _run(command)
+    for command in dict.fromkeys(PAGES[name].command for name in stale()):
+        yield command
+        _run(command)
+
+
+def _run(command: str) -> None:
+    subprocess.run([sys.executable, "-m", *shlex.split(command)], check=True)
+
+
 def broken(data: Path = DOCS) -> Iterator[tuple[str, str]]:
     """Yields each page's accuracy targets that are not met."""
     for path in pages(data):
@@ -199,13 +224,18 @@ def broken(data: Path = DOCS) -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    """Prints the three lists. With `--renew`, repeats a sample first."""
+    """Prints the three lists. With `--record`, first repeats runs and writes pages. With `--renew`, prints no lists."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.state", description=__doc__)
+    parser.add_argument("--record", action="store_true", help="repeat all outdated runs, and write all outdated pages")
+    parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="number of parallel runs on Linux")
     parser.add_argument("--renew", action="store_true", help="repeat a sample of the outdated runs")
     parser.add_argument("--sample", type=int, default=12, help="the number of runs in the sample")
     parser.add_argument("--group", metavar="PART", default="", help="sample only groups with this in their names")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux after this number of minutes")
     arguments = parser.parse_args()
+    if arguments.record:
+        for command in renewed_pages(arguments.minutes, arguments.workers):
+            print_line(f"python -m {command}")
     if arguments.renew:
         for line in renewed(arguments.sample, arguments.minutes, arguments.group):
             print_line(line)

@@ -27,7 +27,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     folders: list[str] = []
     keep = aligning.keep
 
-    def in_place_of_linux(scenario: Scenario, folder: Path, *, seed: int):
+    def in_place_of_linux(scenario: Scenario, folder: Path, *, seed: int, kernel: str):
+        assert kernel == "timetravel", "a run in real time is not a record"
         folders.append(folder.name)
         return keep(scenario, folder, seed=seed, world="sim")
 

@@ -284,10 +284,12 @@ def against_all(folder: Path, *, progress: Progress | None = None, **rules: Any)
     return {path.name: against(Run.load(path), progress=part, **rules) for path, part in zip(kept, parts, strict=True)}
 
 
-def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel") -> Run:
+def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel", kernel: str | None = None) -> Run:
     """Runs the scenario with captures and keeps the folder for `against`."""
     with folders.writing(folder) as staged:
-        run = finely_sampled(scenario).run(seed=seed, world=world, pcap=staged / CAPTURES, pcap_at=("hosts",))
+        run = finely_sampled(scenario).run(
+            seed=seed, world=world, kernel=kernel, pcap=staged / CAPTURES, pcap_at=("hosts",)
+        )
         run.write(staged, report=False)
     run.folder = folder
     return run
