@@ -84,7 +84,7 @@ REPORTS = (
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_replies_to_a_probe_are_checked(report: bytes | None, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(probe, "_REPORT_BYTES", 200_000)
+    monkeypatch.setattr(probe.messages, "_REPORT_BYTES", 200_000)
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:

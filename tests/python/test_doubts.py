@@ -103,9 +103,24 @@ PARTS = {
 }
 """The setting that adds each part with its defaults. A queue needs only its kind."""
 
+SHARED = """\
+[scenario]
+duration = "5 s"
+[topology]
+hosts = ["a", "far"]
+medium = [{ kind = "polled", name = "air" }]
+link = [{ between = ["far", "air"], rate = "unlimited" }, { between = ["a", "air"], rate = "unlimited" }]
+[[flow]]
+from = "far"
+to = "a"
+"""
+
 
 @pytest.mark.parametrize("part", sorted({condition.part for condition in CONDITIONS}))
 def test_a_part_with_default_settings_causes_no_note(part: str):
+    if part == "polled":
+        assert doubts(lop.Scenario.from_text(SHARED, "medium")) == []
+        return
     settings = PARTS.get(
         part, {"link.up.queue": {"kind": part, "limit": "100 packets"} if part != "ack_filter" else FILTER}
     )

@@ -786,12 +786,17 @@ def page_keys() -> list[Key]:
     found: list[Key] = []
     section = ""
     for line in PAGE.read_text().splitlines():
-        if heading := re.match(r"##+ table (.+)", line):
-            section = heading[1].removeprefix("table ")
+        if heading := re.match(r"##+ Keys of (?:an? )?(.+)", line):
+            section = re.sub(r"^`(\w+)`(?: with `kind = \"([\w-]+)\"`)?$", section_name, heading[1])
         elif line.startswith("| `"):
             name, kind, default = (cell.strip() for cell in line.split(" | ")[:3])
             found.append(Key(section, name.strip("|` "), kind, default))
     return found
+
+
+def section_name(heading: re.Match[str]) -> str:
+    table, kind = heading.groups()
+    return f"{table} kind `{kind}`" if kind else table
 
 
 def other_than(key: Key) -> Any:

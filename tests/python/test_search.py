@@ -231,4 +231,4 @@ def test_the_command_keeps_finished_trials_at_ctrl_c_and_resumes(adsl_file, tmp_
     assert manifest["trials"] == 24 and manifest["front"]
     best = folder / "front" / f"trial-{manifest['front'][0]:02}.toml"
     assert cli.invoke(["check", str(best)]) == 0
-    assert cli.invoke([*words, "--out", str(folder), "--quiet", "--repeat", "2"]) == 1, "another search"
+    assert cli.invoke([*words, "--out", str(folder), "--quiet", "--repeat", "2"]) == 2, "another search"

@@ -34,7 +34,7 @@ def test_the_table_of_buffers_has_a_column_for_each_variant():
     from lopsided import papers
 
     assumption = next(each for each in papers.load("rfc3449").assumptions if each.key == "uplink-buffer")
-    names = {rfc3449.ASSUMED, *(variant.value for variant in assumption.variants)}
+    names = {f"right with {size}" for size in (rfc3449.ASSUMED, *(variant.value for variant in assumption.variants))}
     lines = rfc3449.in_document("buffers").splitlines()
     assert set(lines[2].strip("| ").split(" | ")[1:]) == names
     rows = _rows("buffers")
@@ -74,6 +74,6 @@ def test_the_counts_of_thinned_acks_have_a_row_for_each_remedy():
 def test_the_counts_of_thinned_acks_are_measured():
     receiver = list(accurate_ecn.THINNING)[-1]
     assert accurate_ecn.row(receiver) in (documents.DOCS / "ecn.md").read_text(encoding="utf-8").splitlines()
-    newer, older = (accurate_ecn.cell(receiver, f"without, Linux {version}") for version in ("7.0", "6.18"))
+    newer, older = (accurate_ecn.cell(receiver, f"without the option, Linux {version}") for version in ("7.0", "6.18"))
     assert newer.counted < 1.2 and older.counted > 100
     assert older.goodput_bps < newer.goodput_bps / 10

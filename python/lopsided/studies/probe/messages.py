@@ -40,7 +40,7 @@ def _number(value: object, what: str, least: float, most: float) -> float:
 
 
 def wished(value: object) -> Flow:
-    """Parses and validates a requested flow."""
+    """Parses and validates a requested flow. Raises `ValueError` if it is not valid."""
     if not isinstance(value, dict):
         raise ValueError("the request has no flow")
     wish = cast("dict[str, object]", value)
@@ -70,7 +70,9 @@ def as_table(value: object, what: str) -> dict[str, object]:
 
 
 def fill_in(log: Log, report: dict[str, object]) -> None:
-    """Validates the sink's report on a flow, and adds it to the flow's log."""
+    """Validates the sink's report on a flow, and adds it to the flow's log. Raises `ValueError` if the report is not
+    valid.
+    """
     if log.flow.direction == "up":
         log.received = int(_number(report.get("received"), "count of bytes", 0, 2**60))
         log.seconds = _number(report.get("seconds"), "time", 0, 2 * LONGEST_S)
