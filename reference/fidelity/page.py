@@ -191,7 +191,7 @@ def _beyond(errors: _Errors) -> list[str]:
         f"- {cell.name}, {flow}: {_NAMES[quantity]} {percent(error, signed=True)}"
         for cell, flow, quantity, error in _off(errors)
     ]
-    return section("Beyond the bounds", "\n".join(found or ["Nothing."]))
+    return section("Differences above the accuracy targets", "\n".join(found or ["Nothing."]))
 
 
 def _off(errors: _Errors) -> Iterator[tuple[Cell, str, str, float]]:

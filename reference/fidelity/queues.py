@@ -109,8 +109,8 @@ class Case:
 
     @property
     def asked(self) -> bool:
-        """True if the departures of Linux can be replayed, because every dequeue from a non-empty queue returns a
-        packet."""
+        """True if every dequeue from a non-empty queue returns a packet. Only then can Linux's departures be
+        replayed."""
         return self.line and not self.held and not self.draws
 
     @cached_property

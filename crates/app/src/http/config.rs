@@ -43,7 +43,7 @@ impl Default for HttpConfig {
 impl Part for HttpConfig {
     const NAME: &'static str = "http";
     const TEXT: &'static str =
-        "Web pages. The receiver of data loads one page after the other and requests the objects of each page.";
+        "Web pages. The data receiver loads one page after another and requests the objects of each page.";
     const KEYS: &'static [Key<HttpConfig>] = &[
         key("objects", |http| &mut http.objects, "Number of objects of a page, in addition to the index."),
         key("object_size", |http| &mut http.object_size, "Size of each object."),

@@ -70,7 +70,7 @@ class Aqm(Study):
     )
 
     scenario: Scenario
-    """The scenario with workload and probe, and with the queues of its file."""
+    """The scenario with the added workload and probe. Its queues are the queues of the scenario file."""
     disciplines: tuple[Discipline, ...]
     links: Mapping[Direction, str]
     workload: str | None

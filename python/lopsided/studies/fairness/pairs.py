@@ -236,7 +236,7 @@ def _check_sides(ccs: Sequence[str], rtts_ms: Sequence[float]) -> None:
 
 @dataclass(frozen=True)
 class Meeting:
-    """A pair of sides in one order of arrival."""
+    """Two competing sides, and which side starts first."""
 
     first: Contender
     second: Contender

@@ -91,7 +91,7 @@ class SuiteResult(Study):
 
     @property
     def is_forward(self) -> bool:
-        """True if the cases ran on the source's own lines."""
+        """True if the cases ran on the lines that the suite specifies, and false with `--reverse`."""
         return self.lines == (reverse.FORWARD,)
 
     def conclusions(self) -> list[str]:

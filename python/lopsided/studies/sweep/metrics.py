@@ -54,7 +54,10 @@ def measured_by(table: Table, metric: str) -> tuple[Table, Column]:
 
 
 def goodput_column(table: Table) -> str:
-    """Returns the goodput column: while all flows are active, or else over each flow's lifetime.
+    """Returns the name of the goodput column.
+
+    This is the goodput while all flows are active if the table contains it, otherwise the goodput over each flow's
+    lifetime.
 
     Raises UsageError if the table has neither.
     """

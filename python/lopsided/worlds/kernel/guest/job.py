@@ -89,7 +89,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Watched:
-    """A sampled queue. The discipline with this handle is the bottleneck of a direction."""
+    """A queue that is sampled: the bottleneck queue of one direction, which its qdisc handle identifies."""
 
     link: str
     direction: str
