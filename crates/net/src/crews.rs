@@ -124,7 +124,9 @@ impl<H: Node> Network<H> {
         }
         if std::mem::take(&mut crew.inbound_packets) > 0 {
             for (region, inlet) in crew.inbound.iter_mut().enumerate() {
-                inlet.drain(..).for_each(|(at, packet)| self.put_inbound(region, at, packet));
+                while let Some((at, packet)) = inlet.pop() {
+                    self.put_inbound(region, at, packet);
+                }
             }
         }
         self.accounting.share_boxes(&mut crew.accounting);

@@ -36,7 +36,7 @@
 
 use crate::merge_point::{Batch, Entering, MergePoint, Waiting};
 use crate::next_hop::{Follower, HopIndex, NextHop, NextHops};
-use crate::regions::{Inlet, ROOMY, Regions};
+use crate::regions::{Inlet, Regions};
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
 use lopsided_core::{Accounting, Bytes, Count, Cx, Duration, Event, EventMask, Node, NodeId, Packet, Port, Time};
@@ -456,7 +456,7 @@ impl<H: Node> Network<H> {
     /// Returns the time of the next event, or of a packet's entry into the last link before a host if this entry is
     /// earlier. `None` if nothing can happen before the next [`Network::inject`].
     pub fn next_time(&self) -> Option<Time> {
-        let entering = self.inbound.iter().filter_map(|inlet| inlet.front()).map(|(at, _)| *at);
+        let entering = self.inbound.iter().filter_map(Inlet::first);
         self.queue.first().map(|(time, _)| time).into_iter().chain(entering).min()
     }
 
@@ -824,12 +824,7 @@ impl<H: Node> Network<H> {
     #[inline(always)]
     pub(crate) fn put_inbound(&mut self, region: usize, at: Time, packet: Packet) {
         self.inbound_packets += 1;
-        let inlet = &mut self.inbound[region];
-        // Grows by 25 % instead of doubling: a large topology has thousands of inlets.
-        if inlet.len() == inlet.capacity() {
-            inlet.reserve_exact((inlet.len() / 4).max(ROOMY));
-        }
-        inlet.push_back((at, packet));
+        self.inbound[region].push(at, packet);
     }
 
     /// Returns the far end of the wire at a port of a node.

@@ -97,17 +97,64 @@ impl Window {
 }
 
 /// The packets that will enter the link of a region, in order of their entry times.
-pub(crate) type Inlet = VecDeque<(Time, Packet)>;
+///
+/// The hosts at the two ends of a path take turns, so most inlets are empty at any time. After a region has run, an empty
+/// inlet keeps memory for at most [`ROOMY`] packets.
+#[derive(Debug, Default)]
+pub(crate) struct Inlet {
+    packets: VecDeque<(Time, Packet)>,
+    /// Number of packets in the last time window. The next allocation reserves memory for this number.
+    expected: usize,
+}
 
-/// An inlet with at most this capacity, in packets, is never shrunk.
-pub(crate) const ROOMY: usize = 8;
+/// An inlet with at most this capacity, in packets, keeps its memory.
+const ROOMY: usize = 8;
 
-/// Releases 25 % of an inlet's memory if `used` packets needed less than half of it.
-#[inline]
-pub(crate) fn give_back_room(inlet: &mut Inlet, used: usize) {
-    let places = inlet.capacity();
-    if places > ROOMY && 2 * used < places {
-        inlet.shrink_to(places - places / 4);
+impl Inlet {
+    /// Returns the number of packets.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Returns all packets with their entry times.
+    pub fn iter(&self) -> impl Iterator<Item = &(Time, Packet)> {
+        self.packets.iter()
+    }
+
+    /// Returns the entry time of the first packet.
+    #[inline]
+    pub fn first(&self) -> Option<Time> {
+        self.packets.front().map(|(at, _)| *at)
+    }
+
+    /// Removes and returns the first packet with its entry time.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<(Time, Packet)> {
+        self.packets.pop_front()
+    }
+
+    /// Adds a packet behind all others.
+    #[inline(always)]
+    pub fn push(&mut self, at: Time, packet: Packet) {
+        if self.packets.len() == self.packets.capacity() {
+            self.make_room();
+        }
+        self.packets.push_back((at, packet));
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        let more = if self.packets.capacity() == 0 { self.expected } else { self.packets.len() / 4 };
+        self.packets.reserve_exact(more.max(ROOMY));
+    }
+
+    /// Frees the memory if the inlet is empty. `used` is the number of packets that the last time window needed.
+    #[inline]
+    pub fn free_if_empty(&mut self, used: usize) {
+        if self.packets.is_empty() && self.packets.capacity() > ROOMY {
+            *self = Inlet { packets: VecDeque::new(), expected: used };
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Divides a network into regions, and runs each region ahead to its safe time: see [`regions`](crate::regions).
 
 use crate::network::{NetNode, Network, Progress};
-use crate::regions::{Feeder, Feeders, Group, Inlet, Region, Regions, SharedLink, Window, give_back_room};
+use crate::regions::{Feeder, Feeders, Group, Inlet, Region, Regions, SharedLink, Window};
 use lopsided_core::{Cx, Duration, EventMask, Node, NodeId, Packet, Time};
 use std::collections::BTreeMap;
 
@@ -221,7 +221,7 @@ impl<H: Node> Network<H> {
         while window.region < window.until_region {
             let region = regions.regions[window.region];
             let due = |node: NodeId| self.queue.get(node.index()).is_some_and(|time| time <= window.end);
-            let enters = || self.inbound[window.region].front().is_some_and(|(at, _)| *at <= window.end);
+            let enters = || self.inbound[window.region].first().is_some_and(|at| at <= window.end);
             let is_due = due(region.host) || enters() || due(region.link);
             if is_due && self.run_region(region, &window, last) == Progress::Paused {
                 if self.now != self.instant.0 {
@@ -282,7 +282,7 @@ impl<H: Node> Network<H> {
         // The link counts packets up to the start of the next time window, so it must have received all packets that
         // enter by then.
         self.let_into_link(number, link, window.begin, window.end);
-        give_back_room(&mut self.inbound[number], packets);
+        self.inbound[number].free_if_empty(packets);
         progress
     }
 
@@ -297,7 +297,7 @@ impl<H: Node> Network<H> {
         }
         // A packet that the link drops does not arrive, so continue with the next packet.
         loop {
-            let (at, packet) = self.inbound[number].pop_front()?;
+            let (at, packet) = self.inbound[number].pop()?;
             let size = packet.size();
             let mut cx = Cx::new(begin.min(at), link, &mut self.accounting);
             if let Some(arriving) = node.pass_through(packet, size, at, &mut cx) {
@@ -329,8 +329,8 @@ impl<H: Node> Network<H> {
         let inlet = &mut self.inbound[number];
         let packets = inlet.len();
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("a link leads to a host") };
-        while inlet.front().is_some_and(|(at, _)| *at <= until) {
-            let Some((at, packet)) = inlet.pop_front() else { break };
+        while inlet.first().is_some_and(|at| at <= until) {
+            let Some((at, packet)) = inlet.pop() else { break };
             let size = packet.size();
             // The link counts departures up to the time of this context. This time must not be later than the entry of
             // this packet or of any later packet.
