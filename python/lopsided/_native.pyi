@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Final, Literal, final
 
 __version__: str
 PACKET_FIELDS: list[str]
@@ -26,14 +26,10 @@ class Scenario:
     def source(self) -> tuple[str, _Overrides]: ...
     def paths(self) -> list[list[tuple[str, str]]]: ...
     def only(self, flows: list[str]) -> Scenario: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str | None: ...
-    @property
-    def duration_s(self) -> float: ...
-    @property
-    def seed(self) -> int: ...
+    name: Final[str]
+    title: Final[str | None]
+    duration_s: Final[float]
+    seed: Final[int]
     def axes(self) -> tuple[list[_Axis], int]: ...
     def receivers(self) -> list[tuple[str, int]]: ...
     def addresses(self) -> list[str]: ...
@@ -58,8 +54,7 @@ class Batch:
 class Steps:
     def __init__(self, scenario: Scenario, seed: int) -> None: ...
     def advance(self, until_s: float) -> bool: ...
-    @property
-    def now_s(self) -> float: ...
+    now_s: Final[float]
     def recorded(self) -> dict[str, dict[str, tuple[str, Any]]]: ...
     def finish(self) -> dict[str, Any]: ...
 
@@ -338,192 +333,117 @@ class Window:
 class Setup:
     """The facts from which a controller is created."""
 
-    @property
-    def initial_window_bytes(self) -> int: ...
+    initial_window_bytes: Final[int]
     @property
     def byte_counting(
         self,
     ) -> Literal["acks", "acks_exactly", "acks_through_threshold", "delivered", "limited", "half"]:
         """The amount for which an ACK counts (RFC 3465): one increment, or all, half or a limited part of the
         acknowledged bytes."""
-
-    @property
-    def counted_segments(self) -> int | None:
-        """Largest number of segments for which an ACK counts in slow start; `None` unless the counting is `limited`."""
-
-    @property
-    def fractional(self) -> bool:
-        """True if the window is a real number, as in ns-2: half of a window of 5 segments is 2.5 segments."""
-
-    @property
-    def abe(self) -> bool:
-        """True to reduce the window less after a mark than after a loss (RFC 8511). Not all controls support this."""
-
-    @property
-    def tick_s(self) -> float:
-        """Granularity of the stack's clock in seconds; 0 for an exact clock."""
-
-    @property
-    def seed(self) -> int:
-        """Seed for algorithms with random choices: `random.Random(setup.seed)`."""
+    counted_segments: Final[int | None]
+    """Largest number of segments for which an ACK counts in slow start; `None` unless the counting is `limited`."""
+    fractional: Final[bool]
+    """True if the window is a real number, as in ns-2: half of a window of 5 segments is 2.5 segments."""
+    abe: Final[bool]
+    """True to reduce the window less after a mark than after a loss (RFC 8511). Not all controls support this."""
+    tick_s: Final[float]
+    """Granularity of the stack's clock in seconds; 0 for an exact clock."""
+    seed: Final[int]
+    """Seed for algorithms with random choices: `random.Random(setup.seed)`."""
 
 @final
 class Acked:
     """The information that one ACK gives the sender."""
 
-    @property
-    def delivered_bytes(self) -> int:
-        """Bytes newly acknowledged, cumulatively or by SACK."""
-
-    @property
-    def cumulative_bytes(self) -> int:
-        """Bytes by which the cumulative acknowledgement advanced."""
-
-    @property
-    def rtt_s(self) -> float | None:
-        """RTT of the oldest segment acknowledged; `None` if the segment was retransmitted (Karn's rule)."""
-
-    @property
-    def newest_rtt_s(self) -> float | None:
-        """RTT of the newest segment acknowledged. This RTT excludes the peer's ACK delay."""
-
-    @property
-    def forward_ms(self) -> int | None:
-        """One-way delay to the peer plus an unknown constant, from timestamps. Only differences between two values are
-        meaningful."""
-
-    @property
-    def prior_in_flight_bytes(self) -> int:
-        """Bytes in flight before this ACK."""
-
-    @property
-    def cwnd_limited(self) -> bool:
-        """True if the window limited the sender in the last round trip, not the application or the receiver (RFC
-        7661)."""
-
-    @property
-    def cwnd_full(self) -> bool:
-        """True if the window was full at some time in the last round trip."""
-
-    @property
-    def in_recovery(self) -> bool:
-        """True while the connection controls the window, until the current reduction ends."""
-
-    @property
-    def ca_state(self) -> Literal["open", "disorder", "cwr", "recovery", "loss"]:
-        """The sender's congestion state (Linux's ca_state) after this ACK."""
-
-    @property
-    def ecn_echo(self) -> bool:
-        """True if the ACK carried an ECN echo or a higher count of marks."""
-
-    @property
-    def marked_bytes(self) -> int:
-        """Bytes newly reported as marked: the counted bytes, or after an echo all bytes that the ACK delivered."""
-
-    @property
-    def rate(self) -> RateSample: ...
+    delivered_bytes: Final[int]
+    """Bytes newly acknowledged, cumulatively or by SACK."""
+    cumulative_bytes: Final[int]
+    """Bytes by which the cumulative acknowledgement advanced."""
+    rtt_s: Final[float | None]
+    """RTT of the oldest segment acknowledged; `None` if the segment was retransmitted (Karn's rule)."""
+    newest_rtt_s: Final[float | None]
+    """RTT of the newest segment acknowledged. This RTT excludes the peer's ACK delay."""
+    forward_ms: Final[int | None]
+    """One-way delay to the peer plus an unknown constant, from timestamps. Only differences between two values are
+    meaningful."""
+    prior_in_flight_bytes: Final[int]
+    """Bytes in flight before this ACK."""
+    cwnd_limited: Final[bool]
+    """True if the window limited the sender in the last round trip, not the application or the receiver (RFC
+    7661)."""
+    cwnd_full: Final[bool]
+    """True if the window was full at some time in the last round trip."""
+    in_recovery: Final[bool]
+    """True while the connection controls the window, until the current reduction ends."""
+    ca_state: Final[Literal["open", "disorder", "cwr", "recovery", "loss"]]
+    """The sender's congestion state (Linux's ca_state) after this ACK."""
+    ecn_echo: Final[bool]
+    """True if the ACK carried an ECN echo or a higher count of marks."""
+    marked_bytes: Final[int]
+    """Bytes newly reported as marked: the counted bytes, or after an echo all bytes that the ACK delivered."""
+    rate: Final[RateSample]
 
 @final
 class RateSample:
     """The delivery rate between two ACKs (draft-cheng-iccrg-delivery-rate-estimation)."""
 
-    @property
-    def delivered_bytes(self) -> int:
-        """Bytes delivered over `interval_s`; 0 if there is no sample."""
-
-    @property
-    def interval_s(self) -> float: ...
-    @property
-    def prior_delivered_bytes(self) -> int:
-        """Value of `path.delivered_bytes` when the newest segment acknowledged was sent."""
-
-    @property
-    def lost_bytes(self) -> int:
-        """Bytes marked lost by this ACK."""
-
-    @property
-    def tx_in_flight_bytes(self) -> int:
-        """Bytes in flight when the newest segment acknowledged was sent, that segment included."""
-
-    @property
-    def lost_since_sent_bytes(self) -> int:
-        """Bytes marked lost since the newest segment acknowledged was sent."""
-
-    @property
-    def app_limited(self) -> bool: ...
+    delivered_bytes: Final[int]
+    """Bytes delivered over `interval_s`; 0 if there is no sample."""
+    interval_s: Final[float]
+    prior_delivered_bytes: Final[int]
+    """Value of `path.delivered_bytes` when the newest segment acknowledged was sent."""
+    lost_bytes: Final[int]
+    """Bytes marked lost by this ACK."""
+    tx_in_flight_bytes: Final[int]
+    """Bytes in flight when the newest segment acknowledged was sent, that segment included."""
+    lost_since_sent_bytes: Final[int]
+    """Bytes marked lost since the newest segment acknowledged was sent."""
+    app_limited: Final[bool]
 
 @final
 class PathState:
     """The state of the connection that a controller can read."""
 
-    @property
-    def mss_bytes(self) -> int:
-        """Largest payload of a segment in bytes."""
-
-    @property
-    def in_flight_bytes(self) -> int: ...
-    @property
-    def srtt_s(self) -> float | None: ...
-    @property
-    def min_rtt_s(self) -> float | None: ...
-    @property
-    def delivered_bytes(self) -> int:
-        """Bytes delivered since the start of the connection."""
-
-    @property
-    def lost_bytes(self) -> int:
-        """Bytes marked lost since the start of the connection."""
-
-    @property
-    def una(self) -> int:
-        """Stream offset of the oldest unacknowledged byte."""
-
-    @property
-    def nxt(self) -> int:
-        """Stream offset of the next byte to send. A round trip ends when `una` passes the `nxt` of its start."""
-
-    @property
-    def app_limited(self) -> bool:
-        """True if some of the data in flight was sent when the application had no more data to send."""
-
-    @property
-    def sack(self) -> bool:
-        """True if the peer sends SACK. The sender can then detect more than one loss per round trip."""
+    mss_bytes: Final[int]
+    """Largest payload of a segment in bytes."""
+    in_flight_bytes: Final[int]
+    srtt_s: Final[float | None]
+    min_rtt_s: Final[float | None]
+    delivered_bytes: Final[int]
+    """Bytes delivered since the start of the connection."""
+    lost_bytes: Final[int]
+    """Bytes marked lost since the start of the connection."""
+    una: Final[int]
+    """Stream offset of the oldest unacknowledged byte."""
+    nxt: Final[int]
+    """Stream offset of the next byte to send. A round trip ends when `una` passes the `nxt` of its start."""
+    app_limited: Final[bool]
+    """True if some of the data in flight was sent when the application had no more data to send."""
+    sack: Final[bool]
+    """True if the peer sends SACK. The sender can then detect more than one loss per round trip."""
 
 @final
 class Lost:
     """A segment that was marked lost."""
 
-    @property
-    def start(self) -> int:
-        """Stream offset of the segment's first byte."""
-
-    @property
-    def end(self) -> int:
-        """Stream offset of the byte after the segment's last byte."""
-
-    @property
-    def tx_in_flight_bytes(self) -> int:
-        """Bytes in flight when the segment was last sent, the segment included."""
-
-    @property
-    def lost_since_sent_bytes(self) -> int:
-        """Bytes marked lost since the segment was last sent, the segment included."""
-
-    @property
-    def app_limited(self) -> bool: ...
+    start: Final[int]
+    """Stream offset of the segment's first byte."""
+    end: Final[int]
+    """Stream offset of the byte after the segment's last byte."""
+    tx_in_flight_bytes: Final[int]
+    """Bytes in flight when the segment was last sent, the segment included."""
+    lost_since_sent_bytes: Final[int]
+    """Bytes marked lost since the segment was last sent, the segment included."""
+    app_limited: Final[bool]
 
 @final
 class Signal:
     """The reason why the window must be reduced."""
 
-    @property
-    def kind(self) -> Literal["ecn", "loss", "timeout"]: ...
-    @property
-    def consecutive(self) -> int:
-        """Number of consecutive timeouts; 0 for another signal. From the second timeout on, the slow-start threshold
-        must not be reduced further."""
+    kind: Final[Literal["ecn", "loss", "timeout"]]
+    consecutive: Final[int]
+    """Number of consecutive timeouts; 0 for another signal. From the second timeout on, the slow-start threshold
+    must not be reduced further."""
 
 def simulate_controller(
     make: _ControllerFactory, mbits: float, rtt_ns: int, room: int, span_ns: int

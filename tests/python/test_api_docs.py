@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,28 @@ def stub(name: str) -> ast.ClassDef:
     return next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
 
 
+def documented(cls: ast.ClassDef) -> set[str]:
+    """Returns the methods and the attributes that have a docstring in the stub."""
+    methods = {each.name for each in cls.body if isinstance(each, ast.FunctionDef) and ast.get_docstring(each)}
+    attributes = {
+        each.target.id
+        for each, text in pairwise(cls.body)
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and isinstance(text, ast.Expr)
+        # Attributes that a user's class may set are not read-only and need no docstring at run time.
+        if ast.unparse(each.annotation).startswith("Final[")
+    }
+    return {name for name in methods | attributes if not name.startswith("__")}
+
+
 @pytest.mark.parametrize("name", OWN)
 def test_classes_for_user_code_have_docstrings(name: str):
     cls = getattr(lop, name)
     assert cls is getattr(_native, name) and inspect.getdoc(cls)
-    for member in stub(name).body:
-        if isinstance(member, ast.FunctionDef) and not member.name.startswith("__") and ast.get_docstring(member):
-            found = getattr(cls, member.name)
-            assert inspect.getdoc(found), f"{name}.{member.name} has no docstring"
-            signature = getattr(found, "__text_signature__", None) or ""
-            assert ", _" not in signature, f"{name}.{member.name}{signature}"
+    for member in documented(stub(name)):
+        found = getattr(cls, member)
+        assert inspect.getdoc(found), f"{name}.{member} has no docstring"
+        signature = getattr(found, "__text_signature__", None) or ""
+        assert ", _" not in signature, f"{name}.{member}{signature}"
 
 
 @pytest.mark.parametrize("name", lop.__all__)
