@@ -88,6 +88,17 @@ fn a_packet_continues_at_the_new_rate_after_an_outage() {
 }
 
 #[test]
+fn each_reallocation_begins_with_an_outage() {
+    let period = Duration::from_secs(1);
+    let (low, high, gap) = (rate(12_000_000), rate(12_000_000), Duration::from_millis(100));
+    let config =
+        line(AccessConfig::new(ReallocationConfig { period, low, high, gap, ..ReallocationConfig::default() }));
+    // A packet takes 1 ms. The line is silent from 0 to 100 ms, from 1,000 to 1,100 ms and so on.
+    let packets = [(0, 1500), (500_000, 1500), (1_050_000, 1500), (2_100_000, 1500)];
+    assert_eq!(arrivals(&config, &packets), [101_000, 501_000, 1_101_000, 2_101_000]);
+}
+
+#[test]
 fn a_request_is_granted_in_a_slot_that_later_packets_may_also_use() {
     // A request opportunity every 2 ms, a grant 4 ms after the request, and slots of 2 ms that carry 2,500 bytes each.
     let grants = GrantsConfig::default();

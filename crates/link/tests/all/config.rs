@@ -1,9 +1,12 @@
 //! An invalid configuration is rejected with an error that names the key and the reason.
 
-use crate::common::{kbit, nanos, octets};
-use lopsided_core::{BitRate, Duration};
-use lopsided_link::{GilbertConfig, LinkConfig, LossConfig, ShaperConfig};
-use lopsided_queue::QueueConfig;
+use crate::common::{Bench, kbit, nanos, octets};
+use lopsided_core::packet::{Flags, TcpHeader, TcpOptions};
+use lopsided_core::{BitRate, Count, Duration, FlowId, IpHeader, NewPacket, Node, Payload, Port, Seq, Transport};
+use lopsided_link::{GilbertConfig, JitterConfig, LinkConfig, LossConfig, PolledConfig, ShaperConfig};
+use lopsided_queue::{AsqmConfig, QueueConfig};
+use lopsided_spec::Part;
+use std::net::Ipv4Addr;
 
 fn sound() -> LinkConfig {
     let shaper =
@@ -70,4 +73,52 @@ fn unusual_but_valid_lines_are_built() {
         .build(1, "link")
         .unwrap();
     LinkConfig::new(None, Duration::ZERO, QueueConfig::packets(u32::MAX)).build(1, "link").unwrap();
+}
+
+#[test]
+fn a_jitter_of_more_than_an_hour_and_polls_without_a_duration_are_rejected() {
+    let hour = Duration::from_secs(3600);
+    for (spread, valid) in [(hour, true), (hour + Duration::from_nanos(1), false)] {
+        assert_eq!(JitterConfig { spread, reorder: false }.check().is_ok(), valid);
+    }
+    for (us, poll, valid) in [(0, 0, false), (1, 0, true), (0, 1, true)] {
+        let (turnaround, poll) = (Duration::from_micros(us), octets(poll));
+        assert_eq!(PolledConfig { turnaround, poll, ..PolledConfig::default() }.check().is_ok(), valid);
+    }
+}
+
+/// ASQM requests one sensing packet of 28 bytes for every four packets with data.
+#[test]
+fn a_link_creates_the_sensing_packets_of_its_discipline() {
+    let queue = QueueConfig::new(AsqmConfig::default());
+    let link = LinkConfig::new(Some(kbit(12_000)), Duration::ZERO, queue).build(1, "link").unwrap();
+    let mut bench = Bench::new(link);
+    let options = TcpOptions::default();
+    for id in 1..=8 {
+        let header = TcpHeader {
+            src_port: 80,
+            dst_port: 1000,
+            seq: Seq::new(id),
+            ack: Seq::new(1),
+            flags: Flags::ACK,
+            window: 100,
+            options: options.clone(),
+        };
+        let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));
+        let new = NewPacket::new(FlowId(0), ip, Transport::Tcp(header), Payload::virtual_len(1460));
+        bench.with_cx(nanos(0), |link, cx| {
+            let packet = cx.originate(new);
+            link.handle_packet(Port(0), packet, cx);
+        });
+    }
+    while let Some(due) = bench.link.poll_timeout() {
+        bench.with_cx(due, |link, cx| {
+            link.handle_timeout(cx);
+            while let Some((_, packet)) = link.poll_transmit(cx) {
+                cx.deliver(packet);
+            }
+        });
+    }
+    let expected = Count { packets: 10, bytes: octets(8 * 1500 + 2 * 28) };
+    assert_eq!(bench.view_last(|link| link.counters()).delivered, expected);
 }

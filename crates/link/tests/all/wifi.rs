@@ -186,6 +186,9 @@ fn the_throughput_of_one_sender_matches_the_durations_of_the_standards() {
     // symbols of 1,080 bits.
     let amsdu = 5.0 * 12_000.0 / cycle_us(43.0, 40.0 + 57.0 * 3.6, 28.0);
     let with = |standard| WifiConfig::of(standard);
+    // With RTS and CTS, which take 28 us each, and two more SIFS.
+    let announced = 12_000.0 / cycle_us(34.0 + 28.0 + 28.0 + 32.0, 20.0 + 57.0 * 4.0, 28.0);
+    let rts_config = WifiConfig { rts_threshold: Some(Bytes::new(500)), ..with(Standard::A) };
     let amsdu_config = WifiConfig { amsdu: Bytes::new(7_935), ampdu: 1, ..with(Standard::N) };
     for (config, mbit) in [
         (with(Standard::A), legacy),
@@ -193,6 +196,7 @@ fn the_throughput_of_one_sender_matches_the_durations_of_the_standards() {
         (with(Standard::Ac), ac),
         (with(Standard::Ax), ax),
         (amsdu_config, amsdu),
+        (rts_config, announced),
     ] {
         let (name, (bps, _)) = (format!("{:?}", config.standard), alone(config));
         assert!((bps / 1e6 / mbit - 1.0).abs() < 0.005, "{name}: {:.1} Mbit/s, not {mbit:.1}", bps / 1e6);

@@ -30,6 +30,7 @@ fn left(config: &AckFilterConfig, segments: &[Segment]) -> Vec<Packet> {
     let left: Vec<Packet> =
         std::iter::from_fn(|| queue.dequeue(&mut cx(last, &mut accounting))).map(|given| given.packet).collect();
     let filtered = accounting.node(NodeId(0)).dropped(DropReason::AckFiltered).packets;
+    queue.gauges(&mut |name, value| assert!(name != "filtered_acks" || value == filtered as f64, "{value}"));
     assert_eq!(left.len() as u64 + filtered, segments.len() as u64);
     left
 }
@@ -413,6 +414,17 @@ fn a_prefix_has_the_mean_spacing_of_arrivals() {
     let spacing = Some(Duration::from_millis(5));
     assert_eq!(prefix, Some(AckPrefix { removed: 2, octets: 1, spacing }));
     accounting_ends(given.packet, &mut accounting);
+}
+
+/// The connections share slots of the filter's table.
+#[test]
+fn the_acks_of_thousands_of_connections_are_filtered() {
+    let segments: Vec<Segment> =
+        [1, 2].iter().flat_map(|ack| (1..=3000).map(|flow| Segment::ack(flow, *ack))).collect();
+    for config in [by_rule(FilterRule::Cumulative), by_rule(FilterRule::AccurateEcn), compacting(1)] {
+        let config = AckFilterConfig { queue: QueueConfig::packets(10_000), ..config };
+        assert_eq!(ids(&config, &segments), (3000..6000).collect::<Vec<u64>>());
+    }
 }
 
 fn accounting_ends(packet: Packet, accounting: &mut Accounting) {

@@ -7,7 +7,8 @@ use lopsided_core::{
     Accounting, Bytes, Ecn, FlowId, IpHeader, NewPacket, NodeId, Packet, Payload, Seq, Time, Transport,
 };
 use lopsided_queue::{
-    AsqmConfig, BaseDelay, BdpBound, BdpConfig, Qdisc, Queue, QueueConfig, SENSING_PROTOCOL, is_sensing, turn,
+    AsqmConfig, BaseDelay, BdpBound, BdpConfig, Qdisc, Queue, QueueConfig, SENSING_PROTOCOL, Smoothing, is_sensing,
+    turn,
 };
 use std::net::Ipv4Addr;
 
@@ -161,6 +162,33 @@ fn a_long_base_delay_causes_drops_only_if_it_is_kept_in_the_samples() {
             bench.at(1000 * round + 600);
             assert!(bench.queue.observe_reverse(&sensing, bench.now));
             assert_eq!(bench.gauge("asqm_dropping"), dropping);
+        }
+    }
+}
+
+/// The samples change, so that RTTVAR matters to the variant that the dissertation prints.
+#[test]
+fn round_trips_are_smoothed_as_in_the_rfc_or_as_printed() {
+    for smoothing in [Smoothing::Rfc6298, Smoothing::Printed] {
+        let config = AsqmConfig { base_delay: BaseDelay::Keep, smoothing, ..AsqmConfig::default() };
+        let mut bench = Bench::of(&QueueConfig::new(config));
+        let (mut smoothed, mut variation) = (0.0_f64, 0.0);
+        for (round, sample) in [40.0, 80.0, 20.0, 60.0, 61.0].into_iter().enumerate() {
+            let now = 1000 * round as u64;
+            bench.at(now);
+            let sensing = bench.sense(1000);
+            bench.at(now + sample as u64);
+            assert!(bench.queue.observe_reverse(&sensing, bench.now));
+            if round == 0 {
+                (smoothed, variation) = (sample, sample / 2.0);
+            } else {
+                // RFC 6298, section 2.3. As printed, RTTVAR replaces the old SRTT.
+                variation = 0.75 * variation + 0.25 * (smoothed - sample).abs();
+                let base = if smoothing == Smoothing::Printed { variation } else { smoothed };
+                smoothed = base + (sample - base) / 8.0;
+            }
+            let found = bench.gauge("link_delay_ms");
+            assert!((found - smoothed).abs() < 1e-3, "{smoothing:?}, round {round}: {found} ms, not {smoothed} ms");
         }
     }
 }

@@ -5,6 +5,7 @@ use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Duration, NewPacket, Packet, Payload, Seq, Time, Transport};
 use lopsided_trace::{Alignment, Conversation, Conversations, End, Field, Fields, Lasted, Progress, Rules, drift};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 type Story = Vec<(Time, bool, Packet)>;
 
@@ -77,6 +78,12 @@ fn packets_after_the_end_of_a_capture_do_not_count_as_missing() {
     let until = other.segments.last().expect("the capture has segments").at;
     let lasted = |other| Lasted { one: u64::MAX, other };
     assert_eq!(Alignment::of(&one, &other, lasted(until), &RULES).first(), None);
+    // The same holds if the first capture ended earlier, except for a packet that it should still contain.
+    let lasted = |one| Lasted { one, other: u64::MAX };
+    assert_eq!(Alignment::of(&other, &one, lasted(until), &RULES).first(), None);
+    let missing = Alignment::of(&other, &one, lasted(u64::MAX), &RULES).first().expect("packets are missing");
+    assert_eq!((missing.fields, missing.packets), (Fields::NONE.with(Field::Missing), 9));
+    let lasted = |other| Lasted { one: u64::MAX, other };
     let longer = Alignment::of(&one, &other, lasted(u64::MAX), &RULES).first().expect("packets are missing");
     assert_eq!((longer.fields, longer.packets), (Fields::NONE.with(Field::Missing), 9));
 }
@@ -98,8 +105,19 @@ fn a_packet_that_is_late_by_more_than_the_tolerance_differs_and_shows_as_drift()
     let parts = drift(&one, &other, one.segments.last().expect("the capture has segments").at, 2, &RULES);
     assert_eq!(parts.iter().map(|part| part.matched).sum::<usize>(), one.segments.len());
     assert_eq!((parts[0].in_time, parts[0].packets), (8, [8, 8]));
+    // The client sends only SYN and FIN, the server three segments of 1,448 bytes.
+    let position = [2, 2 + 3 * 1448];
+    assert_eq!((parts[0].position, parts[1].position), ([[1, 1 + 3 * 1448]; 2], [position; 2]));
     assert_eq!(parts[1].in_time, 0);
     assert_eq!(parts[1].later.map(|later| (later.least, later.most)), Some((100_001, 100_001)));
+}
+
+#[test]
+fn sets_of_fields_are_combined() {
+    let (psh, window) = (Fields::NONE.with(Field::Psh), Fields::NONE.with(Field::Window));
+    assert_eq!((psh | window).iter().collect::<BTreeSet<_>>(), BTreeSet::from([Field::Psh, Field::Window]));
+    assert_eq!((psh | window).without(psh), window);
+    assert_eq!((psh | window).and(psh), psh);
 }
 
 #[test]

@@ -34,6 +34,8 @@ fn the_flow_table_summarises_the_download() {
     // The first segment has an RTT of 25 ms. The ACK of the other two segments covers a retransmission and produces no
     // sample.
     assert_eq!(download.rtt.samples, 1);
+    // Both SYNs scale windows by 7 bits.
+    assert_eq!((download.window_mean_bytes, download.window_back_mean_bytes), (65535.0 * 128.0, 65535.0 * 128.0));
     assert_eq!((download.rtt.min, download.rtt.max), (Duration::from_millis(25), Duration::from_millis(25)));
     let story = download_seen_by_the_server();
     let outbound = story.iter().filter(|(_, outbound, _)| *outbound).count() as u64;
