@@ -504,7 +504,8 @@ def _other_format(path: Path, text: str) -> str | None:
     begin = text.lstrip()
     if begin.startswith("{") or path.suffix == ".json":
         return "JSON"
-    if path.suffix in (".yaml", ".yml") or begin.startswith("---"):
+    # No line of TOML begins with a name and a colon.
+    if path.suffix in (".yaml", ".yml") or re.match(r"---|(#.*\n\s*)*[\w-]+:(\s|$)", begin):
         return "YAML"
     return None
 

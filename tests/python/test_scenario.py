@@ -103,3 +103,13 @@ def test_a_missing_file_and_a_folder_are_rejected(tmp_path):
 
 def test_every_scenario_of_the_repository_is_an_example():
     assert examples.names() == tuple(sorted(path.stem for path in SCENARIOS.glob("*.toml")))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [('{"scenario": {}}', "JSON"), ("---\na: 1\n", "YAML"), ("# text\n\nscenario:\n  seed: 1\n", "YAML")],
+)
+def test_a_file_in_another_format_is_named(text: str, kind: str, tmp_path: Path):
+    (tmp_path / "line.toml").write_text(text)
+    with pytest.raises(lop.ScenarioError, match=f"looks like {kind}; a scenario is TOML"):
+        lop.Scenario.load(tmp_path / "line.toml")
