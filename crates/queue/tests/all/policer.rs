@@ -57,3 +57,10 @@ proptest! {
         prop_assert!(drops.seen().first().is_none_or(|(id, _)| *id > 0));
     }
 }
+
+#[test]
+fn a_bucket_must_have_room_for_a_full_packet() {
+    for (burst, valid) in [(0, false), (1499, false), (1500, true)] {
+        assert_eq!(policer(burst).build(1, "test").is_ok(), valid, "{burst} bytes");
+    }
+}

@@ -4,6 +4,7 @@
 use crate::common::{Bench, at};
 use lopsided_core::packet::{Flags, SackBlock};
 use lopsided_core::{Duration, Seq};
+use lopsided_spec::Part;
 use lopsided_stage::{AckReconstructConfig, Spacing};
 use proptest::prelude::*;
 
@@ -43,6 +44,22 @@ fn a_gap_must_exceed_the_threshold() {
         bench.ack(at(20), number);
         bench.run_until(at(200));
         assert_eq!(bench.numbers()[1..], expected, "{every} segments per ACK, up to {number}");
+    }
+}
+
+#[test]
+fn a_duplicate_is_forwarded_at_once_after_the_waiting_acks() {
+    let mut bench = Bench::of(config());
+    bench.ack(at(0), 1000);
+    bench.ack(at(20), 9000);
+    bench.ack(at(21), 9000);
+    assert_eq!(bench.numbers(), [1000, 3000, 5000, 7000, 9000, 9000]);
+}
+
+#[test]
+fn a_gain_is_above_0_and_at_most_1() {
+    for (gain, valid) in [(0.0, false), (1e-9, true), (1.0, true), (1.01, false), (f64::NAN, false)] {
+        assert_eq!(AckReconstructConfig { gain, ..config() }.check().is_ok(), valid, "{gain}");
     }
 }
 

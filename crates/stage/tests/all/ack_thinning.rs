@@ -57,6 +57,17 @@ fn other_segments_are_forwarded_at_once_after_the_held_ack() {
 }
 
 #[test]
+fn a_segment_that_ends_a_connection_begins_no_new_state() {
+    for end in [Flags::FIN, Flags::RST] {
+        let mut bench = keeping(4);
+        bench.ack(at(0), 100);
+        bench.offer(at(0), 110, 0, |header| header.flags = header.flags.with(end));
+        bench.ack(at(0), 120);
+        assert_eq!(bench.numbers(), [100, 110, 120], "the ACK after the end is the first of its connection");
+    }
+}
+
+#[test]
 fn duplicates_and_older_acks_are_forwarded_at_once() {
     let mut bench = keeping(4);
     [100, 110, 110, 110, 105].into_iter().for_each(|ack| bench.ack(at(0), ack));
