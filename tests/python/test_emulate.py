@@ -63,7 +63,7 @@ def _judge_a_command(folder: Path, port: int) -> None:
 def test_existing_files_are_not_replaced(folder: Path) -> None:
     (folder / "line.pcapng").write_text("mine")
     done = emulate(folder, *LINE, "--pcap", "line.pcapng", "--", "true")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert (folder / "line.pcapng").read_text() == "mine"
 
 
@@ -103,3 +103,13 @@ def test_an_error_ends_its_line(command: list[str]):
     done = subprocess.run([*program, *command], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.endswith("\n")
+
+
+def test_shape_recommends_the_kernel_only_if_its_settings_are_valid():
+    program = [sys.executable, "-m", "lopsided", "shape"]
+    done = subprocess.run([*program, "nowhere0", "--up", "3M"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == 'error: there is no interface "nowhere0"; `ip link` lists the interfaces\n'
+    done = subprocess.run([*program, "lo", "--up", "3M", "--dry-run"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr.startswith("note: Linux's own fq_codel needs less CPU time")

@@ -57,17 +57,19 @@ pub(crate) fn emulate<'py>(
     Err(Failure::Live("lines can be emulated only on Linux".to_owned()).into())
 }
 
-/// Shapes an interface until a signal ends the program, with the arguments of `lopsided-live shape`. Returns the exit
-/// code.
+/// Shapes an interface until a signal ends the program, with the arguments of `lopsided-live shape`. Prints `note` if
+/// the arguments are valid. Returns the exit code.
 #[cfg(target_os = "linux")]
 #[pyfunction]
-pub(crate) fn shape(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
-    py.detach(|| lopsided_live::command::run(std::iter::once("shape".into()).chain(arguments)))
+#[pyo3(signature = (arguments, note=None))]
+pub(crate) fn shape(py: Python<'_>, arguments: Vec<std::ffi::OsString>, note: Option<&str>) -> u8 {
+    py.detach(|| lopsided_live::command::shape(arguments, note))
 }
 
 #[cfg(not(target_os = "linux"))]
 #[pyfunction]
-pub(crate) fn shape(_arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
+#[pyo3(signature = (_arguments, _note=None))]
+pub(crate) fn shape(_arguments: Vec<std::ffi::OsString>, _note: Option<&str>) -> PyResult<u8> {
     Err(Failure::Live("queue disciplines can be applied to interfaces only on Linux".to_owned()).into())
 }
 

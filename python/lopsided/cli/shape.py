@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lopsided import _native
 from lopsided.cli.options import Flag, Quiet
-from lopsided.cli.terminal import print_note
 from lopsided.scenario import checked_seed
 from lopsided.studies.device_configs import is_in_linux
 
@@ -59,9 +58,10 @@ def shape(
         Remove the firewall rule of a killed process.
     """
     checked_seed(seed)
+    note = None
     if not (quiet or undo or systemd) and is_in_linux(queue) and not acks_first:
-        print_note(
-            f"Linux's own {queue} needs less CPU time than this process: `lopsided size --queues {queue} "
+        note = (
+            f"note: Linux's own {queue} needs less CPU time than this process: `lopsided size --queues {queue} "
             f"--interface {interface}` prints the commands that set it"
         )
     values = {"up": up, "queue": queue, "framing": framing, "seed": seed}
@@ -78,5 +78,6 @@ def shape(
             interface,
             *(f"--{name}={value}" for name, value in values.items() if value is not None),
             *(f"--{name}" for name, asked in flags.items() if asked),
-        ]
+        ],
+        note,
     )

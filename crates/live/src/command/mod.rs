@@ -9,6 +9,7 @@ mod shape;
 mod summary;
 
 pub use emulate::{EmulateArguments, Ran, emulate_arguments, emulate_line};
+pub use shape::shape;
 
 use std::ffi::OsString;
 
@@ -34,7 +35,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let name = arguments.next().unwrap_or_default();
     match name.to_str() {
         Some("emulate") => emulate::run(arguments),
-        Some("shape") => shape::run(arguments),
+        Some("shape") => shape(arguments, None),
         Some("reflect") => reflect::run(arguments),
         Some("--help" | "-h" | "help") => say(HELP),
         Some("--version") => say(concat!("lopsided-live ", env!("CARGO_PKG_VERSION"), "\n")),

@@ -81,8 +81,8 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ReflectErr
     if found.wishes.undo {
         // This also removes the rule of a process that was killed. The queue number of the rule depends only on the
         // rule's purpose.
-        rules.remove().map_err(ReflectError::Rules)?;
-        return Ok(0);
+        let removed = rules.undo().map_err(ReflectError::Rules)?;
+        return Ok(found.wishes.say_undone("reflect", removed));
     }
     if found.wishes.dry_run {
         return Ok(say(&format!(

@@ -1,5 +1,6 @@
 //! Common options of all long-running commands, and the systemd units that run these commands.
 
+use super::say;
 use lexopt::Arg;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,15 @@ impl Wishes {
         };
         *wish = true;
         true
+    }
+
+    /// Prints whether `--undo` removed rules of the command. Returns the exit code 0.
+    pub fn say_undone(&self, command: &str, removed: bool) -> u8 {
+        match (self.quiet, removed) {
+            (true, _) => 0,
+            (false, true) => say(&format!("removed the rules of `{command}`\n")),
+            (false, false) => say(&format!("there is nothing to undo: no rules of `{command}` were found\n")),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::service::{Unit, Wishes, in_unit_name};
 use super::{USAGE, complain, say, summary};
 use crate::shape::rules::{Rules, WayIn, check_interface};
-use crate::shape::{ShapeError, Shaped, Shaping, shape};
+use crate::shape::{self, ShapeError, Shaped, Shaping};
 use lexopt::prelude::*;
 use std::ffi::OsString;
 
@@ -73,13 +73,15 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
     Ok(found)
 }
 
-pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+/// Carries out the command, and returns its exit code. Prints `note` if the settings are valid, before packets are
+/// diverted.
+pub fn shape(arguments: impl IntoIterator<Item = OsString>, note: Option<&str>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let found = match read(arguments.clone()) {
         Ok(found) => found,
         Err(error) => return complain(format!("{error}\n`lopsided-live shape --help` lists the options"), USAGE),
     };
-    match carry_out(&found, &arguments) {
+    match carry_out(&found, &arguments, note) {
         Ok(code) => code,
         Err(ShapeError::Scenario(errors)) => {
             eprintln!("{errors}");
@@ -90,17 +92,17 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError> {
+fn carry_out(found: &Arguments, arguments: &[OsString], note: Option<&str>) -> Result<u8, ShapeError> {
     if found.wishes.help {
         return Ok(say(HELP));
     }
     if found.wishes.undo {
         // For every discipline, the rules of an interface have the same names and queue number. `WayIn::Nothing`
         // therefore removes all of them.
-        Rules::of(&found.shaping.interface, WayIn::Nothing)
-            .and_then(|rules| rules.remove())
+        let removed = Rules::of(&found.shaping.interface, WayIn::Nothing)
+            .and_then(|rules| rules.undo())
             .map_err(ShapeError::Rules)?;
-        return Ok(0);
+        return Ok(found.wishes.say_undone(&format!("shape {}", found.shaping.interface), removed));
     }
     let scenario = found.shaping.scenario()?;
     // Report an invalid setting now, not when systemd starts the unit.
@@ -109,6 +111,9 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
         return Ok(say(&unit(&found.shaping.interface, arguments)));
     }
     let rules = found.shaping.rules()?;
+    if let Some(note) = note {
+        eprintln!("{note}");
+    }
     if found.wishes.dry_run {
         let line = format!("{:?}", scenario.graph.links[0].up.queue.kind());
         return Ok(say(&format!(
@@ -118,7 +123,7 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
             rules.nftables()
         )));
     }
-    let Shaped { result, pumped, sensed } = shape(&found.shaping, found.seed)?;
+    let Shaped { result, pumped, sensed } = shape::shape(&found.shaping, found.seed)?;
     if !found.wishes.quiet {
         eprint!("{}", summary::of_line(&result, &pumped));
         if let Some((sent, home)) = sensed {

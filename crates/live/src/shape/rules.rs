@@ -77,6 +77,8 @@ pub enum RulesError {
     NoInterface(String),
     /// No tool could set the rules. Contains each tool that was tried, with its error message.
     Refused(Vec<(String, String)>),
+    /// No tool could list the rules, so rules that should be removed may remain. Contains the same as `Refused`.
+    Unreadable(Vec<(String, String)>),
 }
 
 impl fmt::Display for RulesError {
@@ -87,13 +89,21 @@ impl fmt::Display for RulesError {
             }
             RulesError::Refused(tried) => {
                 f.write_str("no rule could be set (this needs root, and nft or iptables with NFQUEUE):")?;
-                tried.iter().try_for_each(|(tool, tool_error)| write!(f, "\n  {tool}: {tool_error}"))
+                lines(tried, f)
+            }
+            RulesError::Unreadable(tried) => {
+                f.write_str("the firewall's rules cannot be read (this needs root, and nft or iptables):")?;
+                lines(tried, f)
             }
         }
     }
 }
 
 impl std::error::Error for RulesError {}
+
+fn lines(tried: &[(String, String)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    tried.iter().try_for_each(|(tool, tool_error)| write!(f, "\n  {tool}: {tool_error}"))
+}
 
 /// Programs that set iptables rules for IPv4 and IPv6, in pairs. The first pair that works is used.
 const IPTABLES: [[&str; 2]; 2] = [["iptables", "ip6tables"], ["iptables-legacy", "ip6tables-legacy"]];
@@ -209,7 +219,7 @@ impl Rules {
     /// # Errors
     /// Returns an error if no tool succeeds.
     pub fn add(&self) -> Result<(), RulesError> {
-        self.remove()?;
+        self.remove();
         let mut tried = Vec::new();
         match run("nft", &["-f".to_owned(), "-".to_owned()], &self.nftables()) {
             Ok(()) => return Ok(()),
@@ -220,7 +230,7 @@ impl Rules {
                 Ok(()) => return Ok(()),
                 Err((tool, tool_error)) => {
                     // Remove the rules that the failed tool set before its failure.
-                    self.remove()?;
+                    self.remove();
                     tried.push((tool.to_owned(), tool_error));
                 }
             }
@@ -245,13 +255,10 @@ impl Rules {
         Ok(())
     }
 
-    /// Removes all rules of this purpose.
-    ///
-    /// # Errors
-    /// Returns no error in this version.
-    pub fn remove(&self) -> Result<(), RulesError> {
+    /// Removes all rules of this purpose. Returns true if there were any.
+    pub fn remove(&self) -> bool {
         let table = self.table();
-        let _ = run("nft", &["delete", "table", "inet", &table].map(str::to_owned), "");
+        let mut removed = run("nft", &["delete", "table", "inet", &table].map(str::to_owned), "").is_ok();
         for tool in IPTABLES.iter().flatten() {
             for rule in &self.rules {
                 // Processes that were killed may have left several copies of the rule.
@@ -259,10 +266,30 @@ impl Rules {
                     if run(tool, &self.rule("-D", rule), "").is_err() {
                         break;
                     }
+                    removed = true;
                 }
             }
         }
-        Ok(())
+        removed
+    }
+
+    /// Removes all rules of this purpose. Returns true if there were any.
+    ///
+    /// # Errors
+    /// Returns an error if no rule was removed and no tool can list the rules.
+    pub fn undo(&self) -> Result<bool, RulesError> {
+        if self.remove() {
+            return Ok(true);
+        }
+        let mut tried = Vec::new();
+        let iptables = IPTABLES.iter().flatten().map(|tool| (*tool, "-w -t mangle -S"));
+        for (tool, list) in std::iter::once(("nft", "list tables")).chain(iptables) {
+            match run(tool, &words(list), "") {
+                Ok(()) => return Ok(false),
+                Err(tool_error) => tried.push((tool.to_owned(), tool_error)),
+            }
+        }
+        Err(RulesError::Unreadable(tried))
     }
 }
 
