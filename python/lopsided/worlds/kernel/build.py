@@ -65,8 +65,9 @@ DEFAULT = "6.1"
 SERIES = (DEFAULT, "6.12")
 """The release series whose TCP was compared with a profile."""
 
-GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y"})
-"""Options that later kernels lack. In Linux 6.2, a boot parameter replaced this option."""
+GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y", "CONFIG_BASE_FULL=y"})
+"""Options that later kernels lack. In Linux 6.2, a boot parameter replaced the first option. Linux 6.12 replaced the
+second option by the opposite one, `BASE_SMALL`, which is off."""
 
 CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
@@ -74,7 +75,8 @@ TOOLS = {"xz-utils": "xz"}
 """Programs whose name differs from their package's name. The package `libelf-dev` has no program."""
 
 NOT_READ = (
-    "arch/[!ux]*/*",
+    "arch/[!ux]*/*.[chS]",
+    "arch/[!ux]*/*.dts*",
     "Documentation/*/*.*",
     *(f"drivers/{name}/*.[ch]" for name in ("gpu", "infiniband", "media", "scsi", "staging", "usb")),
     "drivers/net/ethernet/*.[ch]",
@@ -82,7 +84,8 @@ NOT_READ = (
     "sound/*.[ch]",
     "tools/testing/*",
 )
-"""Files of the source package that the build does not read: more than half of all files and bytes."""
+"""Files of the source package that the build does not read: more than half of all files and bytes. The build reads all
+Kconfig files."""
 
 # Approximate number of output lines per stage, for the progress bar.
 EXTRACTED_FILES = 40_000
