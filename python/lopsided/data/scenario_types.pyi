@@ -592,7 +592,7 @@ class RateStep(TypedDict):
     """A rate, and the time from which it applies."""
 
     at_s: float
-    rate_bps: int
+    rate_bps: int | None
 
 class RatesAccess(TypedDict):
     """A rate that changes at given times."""

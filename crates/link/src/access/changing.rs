@@ -18,13 +18,20 @@ use lopsided_spec::{Fault, Key, Part, key, part_value};
 pub struct RateStep {
     /// Time at which the rate takes effect, relative to the start of the schedule.
     pub at: Duration,
-    /// The rate; 0 bit/s is an outage.
-    pub rate: BitRate,
+    /// The rate; `None`: an outage.
+    pub rate: Option<BitRate>,
+}
+
+impl RateStep {
+    /// Returns the rate in bit/s; 0 for an outage.
+    fn bps(&self) -> u64 {
+        self.rate.map_or(0, |rate| rate.as_bps())
+    }
 }
 
 impl Default for RateStep {
     fn default() -> RateStep {
-        RateStep { at: Duration::ZERO, rate: BitRate::from_bps(0) }
+        RateStep { at: Duration::ZERO, rate: None }
     }
 }
 
@@ -38,7 +45,8 @@ impl Part for RateStep {
             |step: &mut Self| &mut step.rate,
             "Rate of the line during this step. At \"0 bit/s\" packets wait.",
         )
-        .required("\"5 Mbit/s\""),
+        .required("\"5 Mbit/s\"")
+        .none_word("0 bit/s"),
     ];
 }
 
@@ -85,10 +93,10 @@ impl Part for RatesConfig {
         // Without `repeat`, the last rate is in force forever, so it must be above 0. With `repeat`, one rate above 0
         // is enough.
         let stays = self.repeat.map_or(self.steps.len() - 1, |_| 0);
-        if self.steps[stays..].iter().all(|step| step.rate.as_bps() == 0) {
+        if self.steps[stays..].iter().all(|step| step.bps() == 0) {
             return Err(Fault::new("steps", "the rate stays at zero, so packets would wait forever"));
         }
-        check_most(self.steps.iter().map(|step| step.rate))
+        check_most(self.steps.iter().filter_map(|step| step.rate))
     }
 }
 
@@ -195,7 +203,7 @@ impl Schedule {
                     *next = 0;
                     *lap = last.end;
                 }
-                let rate = config.steps[*next].rate.as_bps();
+                let rate = config.steps[*next].bps();
                 *next += 1;
                 // The last rate stays in force until the schedule restarts, or forever without a restart.
                 let end = config.steps.get(*next).map(|step| step.at).or(config.repeat);
@@ -280,7 +288,7 @@ impl Shaper for ChangingRate {
 
     fn rate(&self) -> Option<BitRate> {
         match &self.schedule {
-            Schedule::Listed { config, .. } => config.steps.iter().map(|step| step.rate).max(),
+            Schedule::Listed { config, .. } => config.steps.iter().filter_map(|step| step.rate).max(),
             Schedule::Drawn { config, .. } => Some(config.high),
         }
     }

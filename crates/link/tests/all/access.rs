@@ -79,8 +79,8 @@ fn errors_in_a_trace_file_name_the_line() {
 
 #[test]
 fn a_packet_continues_at_the_new_rate_after_an_outage() {
-    let step = |ms: u64, bps| RateStep { at: Duration::from_millis(ms), rate: rate(bps) };
-    let steps = vec![step(0, 1_000_000), step(10, 0), step(20, 12_000_000)];
+    let step = |ms: u64, bps: Option<u64>| RateStep { at: Duration::from_millis(ms), rate: bps.map(rate) };
+    let steps = vec![step(0, Some(1_000_000)), step(10, None), step(20, Some(12_000_000))];
     let config = line(AccessConfig::new(RatesConfig { steps, repeat: None }));
     // A packet contains 12 kbit. The line sends 6 kbit at 1 Mbit/s in the 6 ms before the outage. It sends the other
     // 6 kbit at 12 Mbit/s in the 0.5 ms after the outage.
@@ -162,8 +162,8 @@ fn access() -> impl Strategy<Value = AccessConfig> {
     });
     let rates = (1..30_000_000_u64, 0..30_000_000_u64, 1..10_u64).prop_map(|(first, second, at)| {
         let steps = vec![
-            RateStep { at: Duration::ZERO, rate: rate(first) },
-            RateStep { at: Duration::from_millis(at), rate: rate(second) },
+            RateStep { at: Duration::ZERO, rate: Some(rate(first)) },
+            RateStep { at: Duration::from_millis(at), rate: Some(rate(second)) },
         ];
         AccessConfig::new(RatesConfig { steps, repeat: Some(Duration::from_millis(12)) })
     });
@@ -215,7 +215,7 @@ fn touches() -> impl Strategy<Value = Vec<(Time, Touch)>> {
 proptest! {
     #[test]
     fn rates_above_10_tbit_per_second_are_rejected(above in 10_000_000_000_001..=u64::MAX) {
-        let steps = [(0, 1), (1, above)].map(|(ms, bps)| RateStep { at: Duration::from_millis(ms), rate: rate(bps) });
+        let steps = [(0, 1), (1, above)].map(|(ms, bps)| RateStep { at: Duration::from_millis(ms), rate: Some(rate(bps)) });
         let listed = RatesConfig { steps: steps.into(), repeat: None };
         prop_assert!(listed.check().is_err());
         let drawn = ReallocationConfig { low: rate(1), high: rate(above), ..ReallocationConfig::default() };

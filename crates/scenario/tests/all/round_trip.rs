@@ -128,8 +128,9 @@ fn access() -> impl Strategy<Value = AccessConfig> {
         times.push(1000);
         AccessConfig::new(TraceConfig { opportunities: times, ..TraceConfig::default() })
     });
-    let rates = (rate(), 1..1000_u64).prop_map(|(rate, ms)| {
-        let steps = vec![RateStep { at: Duration::ZERO, rate }];
+    let rates = (rate(), 2..1000_u64).prop_map(|(rate, ms)| {
+        let outage = RateStep { at: Duration::from_millis(1), rate: None };
+        let steps = vec![RateStep { at: Duration::ZERO, rate: Some(rate) }, outage];
         AccessConfig::new(RatesConfig { steps, repeat: Some(Duration::from_millis(ms)) })
     });
     prop_oneof![times, rates]
