@@ -150,3 +150,33 @@ def test_ack_thinning_is_fitted_if_few_acks_arrive(tmp_path: Path, keep: int) ->
     if keep > 1:
         assert found.value("thinning.up")["value"] == pytest.approx(keep, abs=0.5)
         assert f"keep = {keep}" in found.scenario.to_toml()
+
+
+def test_traffic_that_is_missing_from_the_capture_is_fitted_in_pieces(tmp_path: Path) -> None:
+    other = """
+[[flow]]
+name = "other"
+direction = "down"
+start = "4 s"
+stop = "8 s"
+app = { kind = "udp", rate = "2 Mbit/s", size = "1000 B" }
+[[flow]]
+name = "second"
+direction = "down"
+start = "8 s"
+stop = "12 s"
+app = { kind = "udp", rate = "1 Mbit/s", size = "1000 B" }
+"""
+    capture = captured(tmp_path, LINE.replace('"8 s"', '"16 s"') + other)
+    fitter = Fitter(capture, trials=30)
+    first, second = fitter.draft.others["down"]
+    assert (first.begin_s, first.end_s, second.end_s) == pytest.approx((4.0, 8.0, 12.0), abs=1.2)
+    assert (first.rate_bps, second.rate_bps) == pytest.approx((2e6, 1e6), rel=0.1)
+    found = fitter.run(remedies=False)
+    assert found.distance < 1.0
+    assert found.value("rate.down")["value"] == pytest.approx(6e6, rel=0.02)
+    assert any("other traffic" in note for note in found.notes)
+
+
+def test_a_flow_alone_on_a_line_has_no_other_traffic(capture: Path) -> None:
+    assert Fitter(capture, trials=20).draft.others == {}

@@ -13,6 +13,7 @@ import numpy as np
 from lopsided.data import units
 from lopsided.errors import UsageError
 from lopsided.studies.analyze import Capture
+from lopsided.studies.fit.cross import pieces
 from lopsided.studies.fit.line import (
     ACK,
     AQMS,
@@ -24,6 +25,7 @@ from lopsided.studies.fit.line import (
     Direction,
     Draft,
     Observed,
+    Piece,
     Structure,
     Traffic,
     Way,
@@ -133,6 +135,11 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
                 outages.setdefault(way, []).append((begin - begin_s, end - begin_s))
     for found in outages.values():
         found.sort()
+    others: dict[Way, Sequence[Piece]] = {}
+    for way in set(ways):
+        # With flows in both directions, late ACKs also reduce the rate of a busy line.
+        if len(set(ways)) == 1 and seen[way].rate_known and (missing := pieces(of_flows, seen[way].rate_bps, begin_s)):
+            others[way] = missing
     return Draft(
         seen,
         floor_ms,
@@ -142,7 +149,8 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
         marked,
         begin_s=begin_s,
         outages=outages,
-        notes=_notes(of_flows, traffic, outages, seen),
+        others=others,
+        notes=[*_notes(of_flows, traffic, outages, seen), *_notes_of_others(others)],
     )
 
 
@@ -176,6 +184,9 @@ def with_queues(draft: Draft, observed: Mapping[Way, Observed]) -> Draft:
     """Returns the draft with the queues that the packets show directly."""
     ways, notes = dict(draft.ways), list(draft.notes)
     for way, queue in observed.items():
+        if draft.others.get(way):
+            # The queue also held packets that are missing from the capture.
+            continue
         seen = ways[way]
         discipline = seen.discipline if queue.discipline == "unknown" else queue.discipline
         ways[way] = replace(
@@ -239,6 +250,19 @@ def _notes(
     for way, periods in outages.items():
         times = ", ".join(f"{begin:.1f} to {end:.1f} s" for begin, end in periods)
         said.append(f"Nothing passed {way} from {times}: the scenario has outages there.")
+    return said
+
+
+def _notes_of_others(others: Mapping[Way, Sequence[Piece]]) -> list[str]:
+    said: list[str] = []
+    for way, found in others.items():
+        times = ", ".join(
+            f"{units.rate(piece.rate_bps)} from {piece.begin_s:.1f} to {piece.end_s:.1f} s" for piece in found
+        )
+        said.append(
+            f"The captured flows did not fill the busy line {way}: the scenario has other traffic ({times}). A lower "
+            "rate of the line has the same effect."
+        )
     return said
 
 

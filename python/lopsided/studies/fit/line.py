@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,8 @@ PACKET = 1500
 """Size of a full IP packet in bytes: the unit of drop-tail buffers."""
 ACK = 52
 """Size in bytes of an ACK with timestamps."""
+OTHER = 1000
+"""Size in bytes of the packets of traffic that is missing from the capture."""
 BUSY_MS = 2.5
 """If packets wait less than this number of ms, the buffer's size stays unknown. `crates/capture` uses the same
 value."""
@@ -41,6 +43,14 @@ CONTROLS = (
     "cubic", "reno", "bbr", "bic", "htcp", "westwood", "vegas", "illinois", "scalable", "hybla", "highspeed", "yeah",
 )  # fmt: skip
 """Congestion controls to try, most common first."""
+
+
+class Piece(NamedTuple):
+    """A period in which traffic that is missing from the capture has a constant rate."""
+
+    begin_s: float
+    end_s: float
+    rate_bps: float
 
 
 @dataclass(frozen=True)
@@ -202,6 +212,8 @@ class Draft:
     notes: Sequence[str] = ()
     """The assumptions and omissions of the draft, as sentences."""
     outages: Mapping[Way, Sequence[tuple[float, float]]] = field(default_factory=dict[Way, Any])
+    others: Mapping[Way, Sequence[Piece]] = field(default_factory=dict[Way, Any])
+    """Traffic that is missing from the capture, as pieces of constant rate."""
 
     def parameters(self, structure: Structure) -> list[Parameter]:
         """Returns the parameters to fit for a structure."""
@@ -260,7 +272,7 @@ class Draft:
             "scenario": {"title": "Fitted to a capture", "duration": f"{self.duration_s:.4f} s"},
             "link": line,
             "stack": {"mtu": f"{self.mtu_bytes} B", **({"ecn": "on"} if self.ecn else {})},
-            "flow": [self._flow(each, structure) for each in self.traffic],
+            "flow": [*(self._flow(each, structure) for each in self.traffic), *self._others()],
         }
         if not sampled:
             tables["record"] = {"interval": "off"}
@@ -279,6 +291,19 @@ class Draft:
             return {"kind": "fifo", "limit": f"{max(2, round(buffer / PACKET))} packets"}
         marking = {"ecn": True} if self.ecn and kind in ("codel", "fq_codel", "pie") else {}
         return {"kind": kind, **marking}
+
+    def _others(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": f"other_{way}{number}",
+                "direction": way,
+                "start": f"{piece.begin_s:.4f} s",
+                "stop": f"{piece.end_s:.4f} s",
+                "app": {"kind": "udp", "rate": f"{round(piece.rate_bps)} bit/s", "size": f"{OTHER} B"},
+            }
+            for way in WAYS
+            for number, piece in enumerate(self.others.get(way, []), 1)
+        ]
 
     def _flow(self, traffic: Traffic, structure: Structure) -> dict[str, Any]:
         found: dict[str, Any] = {

@@ -471,7 +471,7 @@ def _entered_discipline(
     lengths = (before - np.searchsorted(departures, entered, side="right"))[dropped]
     usual = int(np.argmax(np.bincount(np.maximum(lengths, 0))))
     wrong: dict[int, int] = {}
-    for limit in range(max(usual - 3, 2), usual + 2):
+    for limit in range(max(usual - 3, 2), max(usual, 1) + 2):
         wrong[limit] = int(np.sum(judged & (_drops(entered, transmission, burst_s, limit) != dropped)))
     best = min(wrong, key=lambda limit: (wrong[limit], abs(limit - usual)))
     share = wrong[best] / dropped.sum()
