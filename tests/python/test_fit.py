@@ -9,6 +9,7 @@ import pytest
 import lopsided as lop
 from lopsided.errors import UsageError
 from lopsided.studies.fit import Fitter
+from lopsided.studies.fit.draft import controls_to_try
 
 LINE = """\
 [scenario]
@@ -180,3 +181,20 @@ app = { kind = "udp", rate = "1 Mbit/s", size = "1000 B" }
 
 def test_a_flow_alone_on_a_line_has_no_other_traffic(capture: Path) -> None:
     assert Fitter(capture, trials=20).draft.others == {}
+
+
+def test_with_flows_in_both_directions_a_sure_congestion_control_is_kept(tmp_path: Path) -> None:
+    upload = """
+cc = "htcp"
+[[flow]]
+direction = "up"
+start = "1 s"
+cc = "scalable"
+"""
+    text = LINE.replace('"8 s"', '"30 s"').replace('"800 kbit/s"', '"3 Mbit/s"') + upload
+    fitter = Fitter(captured(tmp_path, text), trials=60)
+    sure = {traffic.way: traffic.flow.row["cc"] for traffic in fitter.draft.traffic}
+    assert sure == {"down": "htcp", "up": "scalable"}
+    assert (controls_to_try(fitter.draft, "down"), controls_to_try(fitter.draft, "up")) == (("htcp",), ("scalable",))
+    found = fitter.run(remedies=False)
+    assert (found.possible("cc.down"), found.possible("cc.up")) == (["htcp"], ["scalable"])

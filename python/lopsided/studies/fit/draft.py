@@ -48,6 +48,9 @@ OUTAGE_S = 0.5
 """Shortest period in seconds that counts as an outage. A shorter silence can be a timeout."""
 TIMESTAMPS = 12
 """Size of the timestamp option in bytes, which reduces the payload of a full segment."""
+SURE = 0.9
+"""With flows in both directions, the fit keeps the congestion control of `analyze` if its probability is at least this
+value."""
 LEAST_THINNING = 1.5
 """The drafted scenario thins ACKs if the path forwards at most one of this number of ACKs."""
 LOSSY = 0.002
@@ -464,6 +467,19 @@ def may_lose(draft: Draft, way: Way) -> bool:
     seen = draft.ways[way]
     dropped_by_queue = seen.observed is not None and seen.observed.sure and seen.observed.discipline != "unknown"
     return seen.losses >= LOSSY and not dropped_by_queue
+
+
+def controls_to_try(draft: Draft, way: Way) -> Sequence[str]:
+    """Returns the congestion controls to try.
+
+    Flows in opposite directions disturb each other, so a wrong congestion control can be closer by chance. `analyze`
+    compares windows directly, and its answer is then kept if it is sure.
+    """
+    rows = [traffic.flow.row for traffic in draft.traffic if traffic.way == way]
+    names = {row["cc"] for row in rows if row["cc"] in CONTROLS and row["cc_probability"] >= SURE}
+    two_way = len({traffic.way for traffic in draft.traffic}) > 1
+    known = two_way and len(names) == 1 and all(row["cc"] in names for row in rows)
+    return tuple(names) if known else CONTROLS
 
 
 def queues_to_try(draft: Draft, way: Way) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from cmaes import CMA  # pyright: ignore[reportMissingTypeStubs]
 
-from lopsided.studies.fit.draft import may_lose, queues_to_try
-from lopsided.studies.fit.line import CONTROLS, GUESSED, WAYS, Parameter, Structure, Way
+from lopsided.studies.fit.draft import controls_to_try, may_lose, queues_to_try
+from lopsided.studies.fit.line import GUESSED, WAYS, Parameter, Structure, Way
 from lopsided.studies.fit.trials import Runner, Trial
 
 if TYPE_CHECKING:
@@ -171,7 +171,9 @@ class Search:
         base = self.structure
         for way in ways:
             base = base.with_queue(way, "fifo")
-        structures = [base.with_control("down", name).with_control("up", name) for name in guesses]
+        structures = list(
+            {each.key: each for each in (self._with_control(base, ways, name) for name in guesses)}.values()
+        )
         # The slow uplink is scanned first. Its buffer matters most, because the uplink carries the download's ACKs.
         for way in reversed(ways):
             name = f"buffer.{way}"
@@ -193,19 +195,28 @@ class Search:
             found = base
             for way in ways:
                 possible = queues_to_try(draft, way)
-                found = found.with_queue(way, queue if queue in possible else possible[0]).with_control(way, control)
+                found = found.with_queue(way, queue if queue in possible else possible[0])
                 found = found.with_loss(way, lossy=lossy and may_lose(draft, way))
-            return found
+            return self._with_control(found, ways, control)
 
         draft = self.runner.draft
         guesses = dict.fromkeys([*(base.controls[way] for way in ways), *USUAL])
         queues = dict.fromkeys(queue for way in ways for queue in queues_to_try(draft, way))
+        controls = list(dict.fromkeys(name for way in ways for name in controls_to_try(draft, way)))
         first = [changed(queue, control) for queue in queues for control in guesses]
         kept = dict.fromkeys(each.queues[ways[0]] for each in self._ranked(first))
-        tried = [*first, *(changed(queue, control) for queue in list(kept)[:TRIED] for control in CONTROLS)]
+        tried = [*first, *(changed(queue, control) for queue in list(kept)[:TRIED] for control in controls)]
         if any(may_lose(draft, way) for way in ways):
-            tried += [changed("fifo", control, lossy=True) for control in CONTROLS]
+            tried += [changed("fifo", control, lossy=True) for control in controls]
         return sorted(self._ranked(tried)[:KEPT], key=self._mean)
+
+    def _with_control(self, base: Structure, ways: Sequence[Way], name: str) -> Structure:
+        """Returns a structure with this congestion control in the given directions. A direction whose congestion
+        control is known keeps the known one."""
+        for way in ways:
+            possible = controls_to_try(self.runner.draft, way)
+            base = base.with_control(way, name if name in possible else possible[0])
+        return base
 
     def _ranked(self, structures: Sequence[Structure]) -> list[Structure]:
         """Returns the structures in the order of their distance at the starting values."""
@@ -268,7 +279,9 @@ class Search:
         if best is None or not np.isfinite(best.distance):
             return
         ways: list[Way] = list(dict.fromkeys(traffic.way for traffic in self.runner.draft.traffic))
-        others = [best.structure.with_control(way, name) for way in ways for name in CONTROLS]
+        others = [
+            best.structure.with_control(way, name) for way in ways for name in controls_to_try(self.runner.draft, way)
+        ]
         distinct = list({each.key: each for each in [best.structure, *structures, *others]}.values())
         places = [self._converted(best, each) for each in distinct]
         made = self.runner.run(list(zip(distinct, places, strict=True)))
