@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -107,7 +108,9 @@ def test_a_random_claim_has_more_seeds_and_states_in_how_many_it_holds(paper: Pa
     run = partial(run_paper, tossed, run_jobs, figures=(), claims=True, sensitivity=False)
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
-    assert found.counts()[-1] == "1 of these is a coin toss; seeds in which it holds: more 2 of 4"
+    assert found.counts()[-1] == (
+        "1 of these is a coin toss: at least 25 % of the seeds disagree; seeds in which it holds: more 2 of 4"
+    )
     # The summary also counts the statements that hold only for part of the seeds.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
@@ -224,6 +227,46 @@ def test_claims_that_need_real_packets_are_counted(paper: Paper) -> None:
     both = replace(whole, claims=(moves, miracle))
     found = run_paper(both, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)
     assert not any("real packets" in count for count in found.counts())
+
+
+# --- Reports for readers without the paper
+
+WELL_KNOWN = {"ACK", "ACKs", "BIC", "CUBIC", "FIFO", "IP", "LAN", "MB", "RED", "RFC", "RTT", "RTTs", "TCP"} | {
+    *("ADSL", "BBR", "BSD", "DOCSIS", "ECN", "HTTP", "MSS", "MTU", "QUIC", "SACK"),
+}
+"""Abbreviations that a reader who knows TCP knows too."""
+
+
+@pytest.mark.parametrize("key", papers.available())
+def test_reports_explain_their_abbreviations(key: str) -> None:
+    study = papers.load(key)
+    said = " ".join([study.summary, *(each.statement for each in study.claims)])
+    used = {word for word in re.findall(r"\b[A-Z][A-Za-z]*[A-Z][A-Za-z0-9]*\b", said)}
+    explained = " ".join([*study.terms, *study.terms.values(), study.summary])
+    assert [word for word in sorted(used - WELL_KNOWN) if not re.search(rf"\b{word}\b", explained)] == []
+
+
+def test_reports_show_terms_and_verdicts_that_full_length_reverses(paper: Paper, tmp_path: Path) -> None:
+    told = replace(paper, terms={"queue": "Waiting packets."}, reversed_in_full={"moves": "Runs of a day differ."})
+    found = run_paper(told, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=1)
+    assert found.counts()[-1] == "1 verdict is reversed with --full: moves"
+    report = page.write(drawn(found, ()), tmp_path / "out").read_text(encoding="utf-8")
+    assert "Waiting packets." in report
+    # The assumptions are in every report, with and without `--sensitivity`.
+    assert "downlink rate" in report and "--sensitivity</code> repeats the study" in report
+    assert "With --full, it does not hold:</b> Runs of a day differ." in report
+    assert told.at_full_length.reversed_in_full == {}
+    for key in papers.available():
+        study = papers.load(key)
+        assert study.reversed_in_full.keys() <= {each.key for each in study.claims}, key
+        assert all(each.endswith(".") for each in (*study.reversed_in_full.values(), *study.terms.values())), key
+
+
+def test_reports_contain_no_numbers_of_an_unpublished_catalogue() -> None:
+    for key in papers.available():
+        folder = papers.load(key).folder
+        texts = [*folder.glob("*.toml"), *folder.glob("*.csv")]
+        assert [each.name for each in texts if re.search(r"\b[A-Z]{3}-[MEA]\d\d\b", each.read_text("utf-8"))] == [], key
 
 
 def test_an_experiment_beyond_the_paper_runs_only_with_full(paper: Paper, tmp_path: Path) -> None:

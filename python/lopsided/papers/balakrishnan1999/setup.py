@@ -291,6 +291,7 @@ TWO_WAY = Experiment(
     ),
     measure=measure.two_way,
     keep=True,
+    full_repetitions=50,
 )
 
 RADIO = Experiment(
@@ -372,7 +373,7 @@ MEASURED_COMBINED = Experiment(
     ),
     measure=measure.transfer,
     usual=3,
-    full_repetitions=10,
+    full_repetitions=20,
 )
 
 WEB = Experiment(
@@ -400,7 +401,7 @@ IMPLEMENTED_QUEUE = 33
 
 NO_LIMIT = 12
 """Axis position of the results without `maxburst`: to the right of the largest `maxburst`."""
-BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
+BURSTS = (*range(1, 11), NO_LIMIT)
 DELAYS = (2, 4, 8, 16)
 
 EMULATED = {"link.up.rate": "28 kbit/s", "link.up.delay": "80 ms"}

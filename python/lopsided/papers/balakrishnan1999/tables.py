@@ -278,7 +278,7 @@ def table_k(m: Measurements) -> Artifact:
         blocked = metrics.blocked_window_bps(150e3, 1424, 28.8e3) / 1e6
         case = "upper bound, 150 KB socket buffer, 1424 B segments"
         where = "Section 9.1.3 / Figure 22"
-        remark = "by the paper's own formula (BAL-A15)"
+        remark = "by the paper's own formula"
         yield compare(m.published.find(where, "forward_throughput_bound", case=case), blocked, remark)
 
     return Artifact(table(lines, columns), None, tuple(compared()), ("Computed.",))

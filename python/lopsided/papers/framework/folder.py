@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict
 
@@ -18,18 +19,26 @@ class Files(TypedDict):
     assumptions: tuple[Assumption, ...]
     causes: Causes
     hindsight: tuple[str, ...]
+    terms: Mapping[str, str]
+    reversed_in_full: Mapping[str, str]
 
 
 def files_beside(module: str) -> Files:
-    """Returns the folder that contains a module, and the contents of its files: assumptions, causes, and choices that
-    were made in hindsight. `module` is the module's `__file__`."""
+    """Returns the folder that contains a module, and the contents of its files: assumptions, causes, choices that were
+    made in hindsight, terms, and verdicts that are different with `--full`. `module` is the module's `__file__`."""
     folder = Path(module).parent
     choices: list[str] = []
     if (path := folder / "hindsight.toml").exists():
         choices = tomllib.loads(path.read_text(encoding="utf-8"))["choices"]
+    terms = tomllib.loads((folder / "terms.toml").read_text(encoding="utf-8"))
+    in_full: dict[str, str] = {}
+    if (path := folder / "full.toml").exists():
+        in_full = tomllib.loads(path.read_text(encoding="utf-8"))
     return Files(
         folder=folder,
         assumptions=assumptions.load(folder),
         causes=failing.load(folder),
         hindsight=tuple(" ".join(choice.split()) for choice in choices),
+        terms=terms,
+        reversed_in_full=in_full,
     )

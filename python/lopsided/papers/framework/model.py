@@ -297,6 +297,10 @@ class Paper:
     """The reasons why statements fail."""
     hindsight: tuple[str, ...] = ()
     """Choices that were made after the first results were known, one sentence each."""
+    terms: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The paper's terms and abbreviations that the report uses, with their meanings."""
+    reversed_in_full: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Keys of the statements whose verdict `--full` reverses, with the reason. Empty at full length."""
     world: str = "sim"
     """World in which the experiments run."""
     live: Paper | None = None
@@ -345,7 +349,7 @@ class Paper:
 
     @property
     def at_full_length(self) -> Paper:
-        return replace(self, experiments=tuple(each.at_full_length for each in self.experiments))
+        return replace(self, experiments=tuple(each.at_full_length for each in self.experiments), reversed_in_full={})
 
     @property
     def published(self) -> Published:

@@ -130,6 +130,9 @@ class Reproduction:
         more = [f"{left} more statements are judged on real packets only: --world live"] if left else []
         if in_full := len(self.paper.left_to_full):
             more.append(f"{in_full} more {'statement is' if in_full == 1 else 'statements are'} judged with --full")
+        if turned := [each.claim.key for each in self.claims if each.claim.key in self.paper.reversed_in_full]:
+            verdicts = "verdict is" if len(turned) == 1 else "verdicts are"
+            more.append(f"{len(turned)} {verdicts} reversed with --full: {', '.join(turned)}")
         return _counts(self.claims) + more
 
     def other_counts(self) -> list[str]:
@@ -296,7 +299,8 @@ def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
     if tosses:
         named = [f"{each.claim.key} {each.held_in} of {each.repetitions}" for each in tosses]
         are = "is a coin toss" if len(tosses) == 1 else "are coin tosses"
-        found.append(f"{len(tosses)} of these {are}; seeds in which it holds: {', '.join(named)}")
+        named_in = f"at least 25 % of the seeds disagree; seeds in which it holds: {', '.join(named)}"
+        found.append(f"{len(tosses)} of these {are}: {named_in}")
     return found
 
 

@@ -101,6 +101,9 @@ def alone(run: Run, _case: Case) -> Mapping[str, float]:
     }
 
 
+RUNS = 10
+"""Number of the dissertation's runs for each box of figures 2.4 and 2.12."""
+
 PARALLEL = Experiment(
     key="parallel",
     summary="n plain streams against one, at six rates of loss",
@@ -113,6 +116,7 @@ SHARES = Experiment(
     summary="one to eight plain streams against one at 0.1 % loss",
     cases=tuple(_two(_parallel(n), "cubic", 0.001, streams=n) for n in STREAMS),
     measure=pair,
+    full_repetitions=RUNS,
 )
 
 RECEIVERS = Experiment(
@@ -145,6 +149,7 @@ FAIR_RTTS = Experiment(
         _two(CONTENDERS[kind][0], "cubic", 0.001, rtt, kind=kind) for kind in ("rdra", "rdra-queued") for rtt in RTTS
     ),
     measure=pair,
+    full_repetitions=RUNS,
 )
 
 QUEUE_USE = Experiment(

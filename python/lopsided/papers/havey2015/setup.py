@@ -41,6 +41,8 @@ CHAPTER_6: dict[str, str] = {
 
 TWO_MINUTES = Variant("two minutes", {"scenario.duration": "120 s"}, {"59.9 s": "119.9 s"})
 """The duration of the dissertation's runs in chapters 5 and 6."""
+RUNS = 5
+"""Number of the dissertation's runs in chapters 5 and 6 (sections 5.4 and 6.3)."""
 MINUTE: Overrides = {"scenario.duration": "60 s"}
 """Duration of runs whose verdicts are the same after 1 minute and after 2 minutes.
 
@@ -103,7 +105,7 @@ NIGHT = _of_modems(
     "night",
     "downloads of one modem whose channel is not full, under each discipline of chapter 5",
     _grid("modem.toml", CHAPTER_5, EVENING_RTTS),
-    full_repetitions=2,
+    full_repetitions=RUNS,
     full=TWO_MINUTES,
 )
 
@@ -112,6 +114,7 @@ EVENING = _of_modems(
     "downloads of three modems of 16 Mbit/s over a channel of 21 Mbit/s",
     _grid("channel.toml", CHAPTER_5, EVENING_RTTS),
     usual=None,
+    full_repetitions=RUNS,
     full=TWO_MINUTES,
 )
 
@@ -119,6 +122,7 @@ NIGHT_UP = _of_modems(
     "night-up",
     "uploads of one modem whose channel is not full",
     _grid("modem-up.toml", CHAPTER_5, (100,), "up"),
+    full_repetitions=RUNS,
     full=TWO_MINUTES,
 )
 
@@ -126,6 +130,7 @@ EVENING_UP = _of_modems(
     "evening-up",
     "uploads of three modems of 16 Mbit/s over a channel of 21 Mbit/s",
     _grid("channel-up.toml", CHAPTER_5, (100,), "up"),
+    full_repetitions=RUNS,
     full=TWO_MINUTES,
 )
 
@@ -191,14 +196,14 @@ DELAYS = _of_modems(
     "delays",
     "downloads of one modem under each discipline of chapter 6, at five round trips",
     _grid("modem.toml", CHAPTER_6, RTTS, duration={}),
-    full_repetitions=2,
+    full_repetitions=RUNS,
 )
 
 AT_100 = _of_modems(
     "delays-100",
-    "the same at 100 ms; with --full four seeds, because the order there is close",
+    "the same at 100 ms, where the order is close",
     _grid("modem.toml", CHAPTER_6, (100,), duration={}),
-    full_repetitions=4,
+    full_repetitions=RUNS,
 )
 
 DELAYS_UP = _of_modems(
@@ -267,6 +272,7 @@ BORROWING = _of_modems(
         _shared("cable.toml", "down", "night", aqm, 100, _token_bucket("down", queue, 16, 32))
         for aqm, queue in CHAPTER_6.items()
     ),
+    full_repetitions=RUNS,
     full=TWO_MINUTES,
 )
 

@@ -116,7 +116,7 @@ FIGURE_5_1 = AGAINST_BUFFER.but(
     comparisons=_comparisons_5_1,
     notes=(
         "Diamonds: values printed in table 6.2, section 6.3 and section 6.5; the figure itself could not be read.",
-        "The thesis does not say which of the two it plots (MER-A08), so claims about performance are judged by both.",
+        "The thesis does not say which of the two it plots, so claims about performance are judged by both.",
     ),
 )
 
@@ -194,7 +194,7 @@ FIGURE_6_2 = AGAINST_BUFFER.but(
     ),
     small_print=("dashed: estimate = configured; crosses: measured thresholds, diamonds: printed",),
     notes=(
-        "The largest window of the whole run is usually the overshoot of the download's first slow start (MER-A19). "
+        "The largest window of the whole run is usually the overshoot of the download's first slow start. "
         "The lower panel excludes it.",
     ),
 )
@@ -238,7 +238,7 @@ def table_6_1(m: Measurements) -> Artifact:
         )
         for line in LINES
     )
-    note = "Print is compared with the smoothed RTT: logged column 2 is the kernel's, one row per write (MER-M15)."
+    note = "Print is compared with the smoothed RTT: logged column 2 is the kernel's, one row per write."
     return Artifact(table(LINES, columns), None, compared, (note,))
 
 
@@ -282,9 +282,7 @@ def table_6_2(m: Measurements) -> Artifact:
         compared.append(compare(printed_size(m, line), _own_threshold(m, line), _remark(m, line)))
         printed = find("Table 6.2", "performance_at_estimate", link=line.name)
         compared.append(compare(printed, _at_printed_size(m, line), remark))
-    note = (
-        "Only multiples of 5 packets were run, in the thesis and here. Values between them are interpolated (MER-A06)."
-    )
+    note = "Only multiples of 5 packets were run, in the thesis and here. Values between them are interpolated."
     return Artifact(table(LINES, columns), None, (*compared, *_said_again(m)), (note,))
 
 

@@ -218,9 +218,7 @@ INTENDED = _of_tests(
 """The experiment with the intended windows. It uses one seed instead of three, because the verdicts are the same for
 all three seeds."""
 
-OBSERVED = _of_tests(
-    "observed", "the same with the windows that the printed numbers imply (YAH-A12)", COMBOS, windows=observed
-)
+OBSERVED = _of_tests("observed", "the same with the windows that the printed numbers imply", COMBOS, windows=observed)
 
 IN_NETWORK = _of_tests(
     "in-network",
