@@ -11,7 +11,8 @@ use std::fmt::Debug;
 ///   [`crate::CheckedQdisc`] checks this rule.
 /// - ECN marks are set through `cx.mark`. Packet sizes never change.
 /// - The clock is `cx.now()`. Time never goes back, but several calls may have the same time. A link may call `dequeue`
-///   after the departure time, which is then `cx.now()`, but always before the next `enqueue`.
+///   later than the packet departs, but always before the next `enqueue`. In such a call, `cx.now()` is the departure
+///   time.
 /// - There is no timer. A discipline with a periodic update, such as PIE, computes the missed updates at its next call.
 ///   The inputs of an update do not change between two calls.
 /// - A discipline that delays packets returns the time of its next departure from `ready_at`. At that time, `dequeue`
@@ -102,7 +103,7 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
-    /// Returns the place that sends the discipline's sensing packets (delay probes) back. `None` if the discipline
+    /// Returns the far end, which sends the discipline's sensing packets (delay probes) back. `None` if the discipline
     /// sends no sensing packets. Called once.
     fn senses(&self) -> Option<FarEnd> {
         self.children().and_then(Classes::senses)

@@ -39,8 +39,8 @@ impl TimerGrain {
     }
 }
 
-/// Returns the deadline in Linux's timer wheel: the end of the slot that contains the expiry, in the lowest level of
-/// the wheel that reaches the expiry.
+/// Returns the time at which Linux's timer wheel runs a timer: the end of the slot that contains the expiry time. The
+/// slot is in the lowest level of the wheel that reaches the expiry time.
 fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     let tick = tick.as_nanos();
     // The timer starts at the last tick, and its duration is rounded up to whole ticks.

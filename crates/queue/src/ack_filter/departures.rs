@@ -1,5 +1,6 @@
-//! Departures from a queue that preserves the order of arrival. Only the last departure is stored. The list of a
-//! connection is updated when the connection's next packet arrives.
+//! Tracks departures from a queue that preserves the order of arrival. Only the last departure is stored, because every
+//! packet that was enqueued earlier has also left. A connection's list of queued ACKs is updated when the connection's
+//! next packet arrives.
 
 use super::few::Few;
 use super::waiting_ack::WaitingAck;
@@ -23,8 +24,8 @@ impl Departures {
         *self = Departures { came: given.enqueued_at, id: given.packet.id() };
     }
 
-    /// Removes ACKs that have left the queue from a connection's list. Other ACKs that were enqueued at the same time
-    /// as the last departed packet stay in the list.
+    /// Deletes the ACKs that have left the queue from a connection's list. ACKs that were enqueued at the same time as
+    /// the last departed packet stay in the list, except for that packet itself.
     #[inline]
     pub fn strike<A>(self, acks: &mut Few<WaitingAck<A>>) {
         // An ACK that was enqueued at the same time as the last departed packet may still be in the queue. Only ACKs

@@ -9,8 +9,8 @@
 //! - `cumulative` and `window` are the paper's rules, which predate SACK and ECN. Duplicate ACKs stay in the queue
 //!   unless `fast_retransmit` is set. The filter then removes and counts duplicates, and sets a flag that makes the
 //!   sender retransmit at once (section 6.3).
-//! - `conservative` and `aggressive` are CAKE's rules in Linux (tc-cake(8)). The new ACK must cover flags, options,
-//!   SACK blocks and timestamps. At most one ACK is removed per arrival.
+//! - `conservative` and `aggressive` are CAKE's rules in Linux (tc-cake(8)). The new ACK must cover the flags, options,
+//!   SACK blocks and timestamps of the removed ACK. At most one ACK is removed per arrival.
 //! - `accurate_ecn` also removes ACKs that count ECN marks (RFC 9768), if the sender counts the same number of marks
 //!   without them: see `rule.rs`.
 //!

@@ -39,7 +39,7 @@ pub struct AsqmConfig {
     pub ecn: bool,
     /// The place from which sensing packets are sent back.
     pub far_end: FarEnd,
-    /// Whether the samples include the link's own delay, without queues.
+    /// Selects whether the delay samples include the base delay, which is the delay of the link without queues.
     pub base_delay: BaseDelay,
     /// The formula that smooths delay samples.
     pub smoothing: Smoothing,

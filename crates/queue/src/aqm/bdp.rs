@@ -36,9 +36,9 @@ pub struct BdpConfig {
     pub ecn: bool,
     /// The place from which sensing packets are sent back.
     pub far_end: FarEnd,
-    /// Whether the samples include the link's own delay, without queues.
+    /// Selects whether the delay samples include the base delay, which is the delay of the link without queues.
     pub base_delay: BaseDelay,
-    /// Whether the larger or the smaller bound of eq 6.3 applies.
+    /// Selects the larger or the smaller bound of eq 6.3.
     pub bound: BdpBound,
     /// The formula that smooths delay samples.
     pub smoothing: Smoothing,

@@ -29,8 +29,8 @@ pub struct CobaltConfig {
     pub interval: Duration,
     /// True if CoDel marks ECN-capable packets instead of dropping them (RFC 3168).
     pub ecn: bool,
-    /// Transmission time of a full packet. A delay counts as a standing queue only if it exceeds the transmission time
-    /// of 4 full packets and that of 2 full packets per busy flow.
+    /// Transmission time of a full packet. A delay counts as a standing queue only if it exceeds both the transmission
+    /// time of 4 full packets and the transmission time of 2 full packets per busy flow.
     pub mtu_time: Duration,
     /// Amount by which BLUE's drop probability grows at an overflow.
     pub p_inc: f64,

@@ -6,7 +6,7 @@
 //! the addresses of the packet ([`turn`]).
 //!
 //! **Deviations.** Sensing packets have protocol 253, which RFC 3692 reserves for experiments. The far end sets the top
-//! bit of the timestamp, which prevents that another far end returns the packet a second time.
+//! bit of the timestamp, so that no other far end returns the packet a second time.
 //!
 //! **Hostile input.** A returned packet is ignored unless its timestamp is that of an outstanding sensing packet. At
 //! most 4,096 are outstanding.
@@ -44,7 +44,7 @@ pub(crate) const FAR_END: &str = "Node that returns the discipline's probe packe
 /// Text of the key for the smoothing.
 pub(crate) const SMOOTHING: &str = "Smoothing of round-trip times: as in RFC 6298 (rfc6298), or as printed in the dissertation, where RTTVAR replaces the old SRTT (printed).";
 
-/// Whether samples include the base delay, which is the delay of the link without a queue.
+/// Selects whether delay samples include the base delay, which is the delay of the link without a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseDelay {
     /// The smallest sample so far is subtracted, so that a sample is the queueing delay.

@@ -531,8 +531,8 @@ impl Aggregation {
                 self.extra = [0, self.extra[0]];
             }
         }
-        // Linux counts whole segments. If the bandwidth has delivered only a part of a segment, that segment is not
-        // expected yet. ACKs that arrive at exactly the bandwidth are therefore one segment ahead of the expectation.
+        // Linux rounds the expected number of segments down. ACKs that arrive at exactly the estimated bandwidth can
+        // therefore be up to one segment ahead of the expected number.
         let expected = |time: Duration| fixed_point::delivered_in(bandwidth, time);
         let extra = self.epoch.extra(now, ack.delivered.get() / mss, expected, AGGREGATION_EPOCH);
         self.extra[0] = self.extra[0].max(extra.min(cwnd));

@@ -69,7 +69,7 @@ const SECOND: u64 = 1_000_000_000;
 const DEAF_AFTER_REDUCTION: Duration = Duration::from_secs(1);
 /// Upper limit of `every` before the first reduction.
 const EVERY_AT_FIRST: u64 = 20;
-/// On the flat part, the window grows by one segment per this number of acknowledged windows.
+/// Number of acknowledged windows per segment of growth on the flat part of the curve.
 const EVERY_ON_PLATEAU: u64 = 100;
 
 /// CUBIC's growth and reduction.

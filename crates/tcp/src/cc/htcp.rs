@@ -10,7 +10,7 @@
 //!
 //! - Times are in ticks of the stack's clock, rates in whole segments per second, alpha and beta in units of 1/128.
 //!   With a tick of 4 ms, short RTTs are imprecise.
-//! - Before the factor of beta is applied, the increase is a whole number of segments and at least one.
+//! - Before the multiplication by 2 (1 - beta), the increase is a whole number of segments and at least one.
 //! - In the Open state an ACK counts for all segments that it covers, in any other state for one segment.
 //! - The first throughput sample covers all time before it, and is therefore 0.
 //! - The throughput is not measured while alpha exceeds the window.
@@ -169,7 +169,8 @@ impl Htcp {
     }
 }
 
-/// Returns alpha without the factor of beta. As in Linux, the result is a whole number of segments and at least one.
+/// Returns alpha before the multiplication by 2 (1 - beta). As in Linux, the result is a whole number of segments and
+/// at least one.
 fn scaled_increase(since: u64, min_rtt: Option<u64>, hz: u64) -> u64 {
     let beyond = u128::from(since.saturating_sub(hz));
     let hz = u128::from(hz);

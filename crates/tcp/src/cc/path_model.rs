@@ -14,7 +14,7 @@ pub(super) struct Rounds {
     pub count: u64,
     /// True if the last ACK began a round.
     pub start: bool,
-    /// The round ends with the ACK of a segment sent when this number of bytes had been delivered.
+    /// The round ends with the ACK of a segment that was sent after at least this number of bytes had been delivered.
     end: u64,
 }
 

@@ -94,7 +94,8 @@ impl Connection {
             }
             self.establish(now, header, payload.len());
         }
-        // RFC 9768 section 3.2.2.5.1: a change of the ECN field requires an immediate ACK. ACKs are not acknowledged.
+        // RFC 9768 section 3.2.2.5.1: a change of the ECN field requires an immediate ACK. A pure ACK is never
+        // acknowledged.
         if self.ecn.is_accurate() && self.ecn.count(header, payload.len(), ecn) {
             self.acks.hasten(AckReason::Ecn);
         }
@@ -216,8 +217,8 @@ impl Connection {
         }
     }
 
-    /// Converts an acknowledgement number to a stream offset. Several offsets have the same number; returns the offset
-    /// that is nearest to the oldest unacknowledged byte.
+    /// Converts an acknowledgement number to a stream offset. Sequence numbers wrap, so several offsets have the same
+    /// number. Returns the offset that is nearest to the oldest unacknowledged byte.
     pub(super) fn ack_offset(&self, ack: Seq) -> i64 {
         let expected = self.send.seq(0) + self.send.flight.una() as u32;
         self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)

@@ -57,8 +57,8 @@ impl Connection {
         Outgoing { next: self.send.follows_full(now), ..outgoing }
     }
 
-    /// Predicts the result of [`Connection::write_segment`] without building the segment. [`Next::Open`] means that no
-    /// simple prediction exists. [`Next::Nothing`] also records the limit that stops the sender.
+    /// Predicts the result of [`Connection::write_segment`] without building the segment. Returns [`Next::Open`] if
+    /// there is no simple prediction. If the result is [`Next::Nothing`], also records the limit that stops the sender.
     #[inline(always)]
     #[doc(hidden)]
     pub fn predict_segment(&mut self, now: Time) -> Next {

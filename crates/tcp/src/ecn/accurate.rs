@@ -60,7 +60,7 @@ pub(crate) struct AccEcnReceiver {
     marks_since_ack: u32,
     /// ECN field of the SYN-ACK in coded form, which the next segment reports instead of the packet count.
     handshake: Option<u8>,
-    /// Number of counters that the next option needs for all bytes since the last option.
+    /// Number of counters that the next option must contain to report all bytes received since the last option.
     least_counters: u32,
     /// True if the peer has sent the option. This end then also sends the option (section 3.2.3.2.1).
     pub peer_sends_option: bool,
@@ -219,8 +219,8 @@ pub(crate) struct AccEcnSender {
     packets: u64,
     /// Bytes by codepoint, as reported by the option or estimated from delivered bytes.
     octets: Octets,
-    /// The codepoint whose byte count was the only count that grew in the last option. The bytes that ACKs without the
-    /// option deliver are added to this count.
+    /// The only codepoint whose byte count grew in the last option. If an ACK carries no option, its delivered bytes
+    /// are added to the count of this codepoint.
     growing: Option<usize>,
     /// Mean number of segments per ACK, in units of 1/64; 0 before the first ACK.
     acked: u64,

@@ -72,12 +72,12 @@ pub struct Profile {
     /// True if the connection stops using ECN after SYNs were lost, or after the path has changed the ECN field of a
     /// SYN or SYN-ACK (Linux's tcp_ecn_fallback).
     pub ecn_fallback: bool,
-    /// True if each segment of a connection with accurate ECN carries the byte counts, if they fit and the peer sends
-    /// them too. True and false are the values 2 and 0 of Linux's tcp_ecn_option.
+    /// With accurate ECN, true adds the byte counts to each segment that has space for them, provided that the peer
+    /// sends them too. True and false correspond to 2 and 0 in Linux's tcp_ecn_option.
     pub ecn_option: bool,
-    /// Interpretation of an ACK of more than 7 segments without the option. If true, and if ACKs cover more than 4
-    /// segments on average, the smallest possible number of marks is counted (Linux 7.0). Otherwise the largest
-    /// possible number is counted (Linux 6.18).
+    /// How to interpret an ACK that covers more than 7 segments and carries no byte counts. If true, and if ACKs cover
+    /// more than 4 segments on average, the sender counts the smallest possible number of marks (Linux 7.0). Otherwise
+    /// the sender counts the largest possible number (Linux 6.18).
     pub ecn_expects_thinning: bool,
     /// True if Reno and CUBIC reduce the window less for a mark than for a loss (RFC 8511).
     pub abe: bool,
@@ -88,17 +88,17 @@ pub struct Profile {
     /// Maximum number of full segments that are stored out of order; further segments are dropped (FreeBSD's
     /// `net.inet.tcp.reass.maxqlen`, 48 before version 9). `None` for no limit.
     pub reassembly_limit: Option<u32>,
-    /// Expected loss of the channel before the receiver, from 0 to 1. The receiver acknowledges missing data up to this
-    /// share, and its application fetches that data again (Havey 2015, section 3.3.3).
+    /// Expected loss rate of the channel in front of the receiver, from 0 to 1. The receiver acknowledges missing data
+    /// up to this share, and its application fetches that data again (Havey 2015, section 3.3.3).
     pub placeholders: Option<f64>,
-    /// Losses up to this number of standard deviations above the expected loss are attributed to the channel.
+    /// The receiver attributes losses to the channel up to this number of standard deviations above the expected loss.
     pub placeholder_margin: u32,
     /// The computation of the retransmission timeout.
     pub rto: RtoRule,
     /// True if the handshake provides the first RTT sample (RFC 6298). False in ns-2, whose one-way agents have no
     /// handshake.
     pub handshake_sample: bool,
-    /// The clock of the stack's timers.
+    /// Granularity of the stack's timers.
     pub grain: TimerGrain,
     /// The rule that decides when a segment counts as lost.
     pub loss_detection: LossDetection,
@@ -109,8 +109,7 @@ pub struct Profile {
     /// Maximum number of segments in a burst; 0 for no limit. The bursts of a window are spread over the RTT
     /// (balakrishnan1999 section 8.3).
     pub max_burst: u32,
-    /// Delayed bursts are sent at multiples of this time, as by 4.4BSD's callouts. If zero, bursts may be sent at any
-    /// time.
+    /// Delayed bursts are sent at multiples of this time, like 4.4BSD's callouts. Zero permits bursts at any time.
     pub burst_tick: Duration,
     /// True if the sender retransmits its first unacknowledged segment at once when an ACK arrives that an ACK filter
     /// has marked (balakrishnan1999 section 6.3).
@@ -121,8 +120,8 @@ pub struct Profile {
     pub limited_transmit: bool,
     /// How the window shrinks during a recovery.
     pub cwnd_reduction: CwndReduction,
-    /// True if a loss sets the threshold to half of the peer's window, if the peer's window is smaller than the
-    /// congestion window (`tcp_input` of 4.4BSD, `slowdown` of ns-2).
+    /// True if a loss sets the threshold to half of the smaller window: the congestion window or the peer's window
+    /// (`tcp_input` of 4.4BSD, `slowdown` of ns-2).
     pub threshold_heeds_peer: bool,
     /// True if the sender sends a tail loss probe (RFC 8985 section 7).
     pub tlp: bool,
@@ -146,13 +145,14 @@ pub struct Profile {
     pub syn_linear_timeouts: u32,
     /// True if an out-of-order segment also updates the estimated size of full segments.
     pub measures_held: bool,
-    /// True if a Linux receive buffer grows only by data that the application has read.
+    /// True if Linux's receive-buffer autotuning excludes received data that the application has not read yet.
     pub growth_excludes_unread: bool,
     /// True if the first window may exceed 65,535 bytes.
     pub wide_first_window: bool,
     /// True if the window grows only while it limits the sender (RFC 7661).
     pub cwnd_validation: bool,
-    /// True for 4.4BSD's header prediction: a predicted ACK does not grow a window that reaches the peer's window.
+    /// True for 4.4BSD's header prediction: a predicted ACK does not grow a congestion window that is at least as large
+    /// as the peer's window.
     pub fast_path: bool,
     /// True if an acknowledgement of data that was never sent is answered with an ACK (RFC 9293 section 3.10.7.4).
     /// Linux drops the segment.
@@ -162,7 +162,7 @@ pub struct Profile {
     pub ack_repeats_fin: bool,
     /// The size of the send buffer.
     pub send_buffer: BufferRule,
-    /// The unit of the send buffer's size.
+    /// How the use of the send buffer is measured.
     pub send_buffer_accounting: SendBufferAccounting,
     /// The size of the receive buffer.
     pub receive_buffer: BufferRule,

@@ -212,8 +212,8 @@ pub enum RtoRule {
         /// The constant that is added to the RTO.
         slop: Duration,
     },
-    /// Linux: the deviation is the maximum of the last round trip and at least `min` (Sarolahti and Kuznetsov,
-    /// Congestion Control in Linux TCP, USENIX 2002, section 5).
+    /// Linux: the deviation term is the largest deviation of the last round trip, and at least `min` (Sarolahti and
+    /// Kuznetsov, Congestion Control in Linux TCP, USENIX 2002, section 5).
     Linux {
         /// Minimum of the deviation term.
         min: Duration,
@@ -376,20 +376,20 @@ pub enum BufferRule {
     },
 }
 
-/// The unit in which the send buffer counts, and when a blocked writer may continue.
+/// How the use of the send buffer is measured, and the condition under which a blocked writer may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendBufferAccounting {
-    /// The buffer counts bytes of the stream. A blocked writer may continue as soon as any data is acknowledged.
+    /// The use is measured in bytes of the stream. A blocked writer may continue as soon as any data is acknowledged.
     Stream,
-    /// 4.4BSD: the buffer counts bytes of the stream, and its size is a whole number of segments. A blocked writer
-    /// waits for `low_water` free bytes.
+    /// 4.4BSD: the use is measured in bytes of the stream, and the size of the buffer is a whole number of segments. A
+    /// blocked writer waits for `low_water` free bytes.
     Segments {
         /// Number of free bytes at which a blocked writer may continue.
         low_water: Bytes,
     },
-    /// Linux: the buffer counts bytes of memory. A segment occupies `per_segment` bytes more than its payload (captures
-    /// of 6.1). A fixed size is doubled (socket(7)). A blocked writer waits until 1/3 of the buffer is free.
+    /// Linux: the use is measured in bytes of memory. A segment occupies `per_segment` bytes more than its payload
+    /// (captures of 6.1). A fixed size is doubled (socket(7)). A blocked writer waits until 1/3 of the buffer is free.
     Memory {
         /// Memory overhead of a segment, in bytes: its memory minus its payload.
         per_segment: u64,

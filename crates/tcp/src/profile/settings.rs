@@ -18,7 +18,8 @@ const HEADERS: u64 = 40;
 const TIMESTAMPS: u64 = 12;
 /// Linux's default maximum of the receive window: half of `tcp_rmem[2]`.
 const LARGEST_BUFFER: Bytes = Bytes::new(3 << 20);
-/// Segments per ACK and maximum delay for a profile without delayed ACKs (RFC 1122 section 4.2.3.2).
+/// Number of segments per ACK and maximum delay if delayed ACKs are enabled for a profile without delayed ACKs (RFC
+/// 1122 section 4.2.3.2).
 const USUAL_DELAY: (u32, Duration) = (2, Duration::from_millis(100));
 
 /// Maximum tick frequency in Hz: one tick per microsecond.

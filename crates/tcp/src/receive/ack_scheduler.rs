@@ -130,7 +130,8 @@ impl AckScheduler {
     /// Returns the policy's own options for an outgoing segment.
     pub fn options(&mut self, now: Time, sender: &SenderView) -> OtherOptions {
         let options = self.policy.options(now, sender);
-        // Omit options that exceed the space that the policy reserved: the size of the payload leaves only this space.
+        // Omit the options if they exceed the space that the policy reserved. The payload was sized to leave only that
+        // space.
         if options.padded_len() <= self.option_room { options } else { OtherOptions::new() }
     }
 

@@ -227,8 +227,8 @@ impl Buffer {
     }
 }
 
-/// Returns the window-scale shift for the maximum size of a buffer (RFC 7323 section 2.2). An automatic buffer is
-/// counted in memory, which is twice the window (Linux).
+/// Returns the window-scale shift for the maximum size of a buffer (RFC 7323 section 2.2). The size of an automatic
+/// buffer is in bytes of memory, twice the window (Linux).
 pub(crate) fn window_scale(rule: BufferRule) -> u8 {
     let max = match rule {
         BufferRule::Auto { max, .. } => memory::of_window(max.get()),

@@ -264,8 +264,8 @@ impl Memory {
             return 2 * filling.own();
         }
         let (mut taken, mut window) = (taken / 2, self.share.window_of(u64::from(self.most)) / 2);
-        // Linux halves both values until the memory does not exceed the payload. A small window therefore accepts
-        // segments with more overhead.
+        // Linux halves `taken` and `window` until `taken` does not exceed the payload. A smaller window thus grows with
+        // segments that have more memory overhead.
         while self.threshold <= window {
             if taken <= len {
                 return 2 * filling.full();

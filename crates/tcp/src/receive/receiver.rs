@@ -374,7 +374,7 @@ impl Receiver {
             self.report_duplicate(start.max(0) as u64, self.next);
         }
         match self.advance(to) {
-            // The FIN arrived together with this data, so there was no gap before the FIN that could close.
+            // The FIN arrived with this data, so no gap before the FIN was open that this data could have closed.
             Arrival::InOrder { gaps_left, .. } if brings_fin && !waited => {
                 Arrival::InOrder { closed_gap: false, gaps_left }
             }

@@ -159,8 +159,8 @@ impl Sender {
             let end = self.buffer.end();
             let wanted = (end - self.flight.nxt().min(end)).min(self.flight.mss());
             let size = self.window.size();
-            // The window now has space for a full segment, for all waiting data, or is at least half of the largest
-            // window, so no probe is needed.
+            // No probe is needed: the window has space for a full segment or for all waiting data, or it is at least
+            // half of the largest window.
             if size > 0 && size >= wanted.min(self.window.largest() / 2) {
                 // Reset the backoff, because window probes caused it. The wait for an open window is
                 // unrelated to the RTT of data that is sent now.
@@ -382,7 +382,7 @@ impl Sender {
             RtoRule::FreeBsd { .. } => flight.take_timed(now),
             RtoRule::Rfc6298 { .. } => echoed().or(outcome.first_rtt),
         };
-        // If the peer may have delayed the ACK, its sample must not replace an expired minimum by a larger value.
+        // If the peer may have delayed the ACK, its sample must not replace an expired minimum with a larger value.
         if let Some(rtt) = outcome.newest_rtt {
             if !outcome.maybe_delayed || flight.rtt.min_rtt().is_none_or(|min| rtt <= min) {
                 flight.rtt.update_min(now, rtt);

@@ -121,8 +121,8 @@ impl Sender {
     }
 
     /// Closes the stream: a FIN follows the written data. If `may_send` is true, data that can be sent now is sent
-    /// without the FIN, as by a write(2) before close(2). The last data segment carries the FIN only if the segment
-    /// must wait.
+    /// without the FIN, as if write(2) had sent the data before close(2). The last data segment carries the FIN only if
+    /// the segment must wait.
     pub fn close(&mut self, may_send: bool) {
         self.closed = true;
         self.fin_follows = may_send;
@@ -265,7 +265,7 @@ impl Sender {
         self.busy.switch(now, occupation);
     }
 
-    /// Returns the total time with data to send, and the parts of it during which each limit applied.
+    /// Returns the total time with data to send, and the parts of this time during which each limit applied.
     pub fn spent(&self, now: Time) -> Spent {
         self.busy.so_far(now)
     }

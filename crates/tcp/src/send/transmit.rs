@@ -130,7 +130,7 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let nothing_left = nxt == end;
-        // If no data is left, the window also counts as full if it has no space for another full segment.
+        // If no data is left, the window counts as full unless it has space for another full segment.
         let full_window = if nothing_left {
             in_flight + full > self.cwnd()
         } else {

@@ -127,7 +127,7 @@ impl Verdict {
 
 /// Selects packets at random: computes the drop probability from the average, and counts the packets until the next
 /// selection. The slope is the range of the average in which the probability rises: from `min` to `max`, or to twice
-/// `max` if it is gentle.
+/// `max` if the slope is gentle.
 #[derive(Clone, Debug)]
 pub(crate) struct Slope {
     min: f64,

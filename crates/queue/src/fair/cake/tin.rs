@@ -324,7 +324,7 @@ impl Tin {
         (of(&self.sources, flow.source), of(&self.destinations, flow.destination))
     }
 
-    /// Marks a flow as skipping rounds or not, and updates the counts of its hosts.
+    /// Sets whether a flow is skipping rounds, and updates the counters of its hosts.
     fn set_skipping(&mut self, at: usize, skips: bool) {
         if skips {
             self.flows[at].served = self.shared(at);

@@ -104,7 +104,7 @@ pub(super) struct DeliveryOfRound {
     pub bw: f64,
     /// Largest number of delivered bytes that a sample of this round reports.
     pub inflight: u64,
-    /// The round ends with the ACK of a segment sent when this number of bytes had been delivered.
+    /// The round ends with the ACK of a segment that was sent after at least this number of bytes had been delivered.
     pub end: u64,
     /// True if the last ACK ended a round.
     pub round_start: bool,
@@ -182,7 +182,7 @@ impl Undo {
     }
 }
 
-/// The part of a probe in which the data that is now being acknowledged was sent.
+/// The part of a probe to which the data belongs that ACKs now report as delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     /// No probe.
@@ -212,7 +212,8 @@ pub(super) struct ProbeBw {
     pub since: Time,
     /// Bytes acknowledged since the long-term bound was last raised.
     pub up_acked: u64,
-    /// Acknowledged bytes per segment by which the long-term bound rises; `None` while it does not rise.
+    /// Number of acknowledged bytes after which the long-term bound rises by one segment; `None` while the bound does
+    /// not rise.
     pub up_acked_per_raise: Option<u64>,
     /// Number of rounds in the Up state.
     pub up_rounds: u32,

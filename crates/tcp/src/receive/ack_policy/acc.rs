@@ -7,8 +7,9 @@
 //! `d` is at most `max_delack`, and at most the sender's window divided by `min_acks_per_window`. The authors' code in
 //! ns-2 uses 25 segments and 2 ACKs per window.
 //!
-//! **A round trip** ends when data arrives that is more than one sender's window beyond an ACK of this round trip. The
-//! authors' code uses the sender's echo of the receiver's clock.
+//! **A round trip** starts at the last byte that has arrived. It ends when data arrives that is one sender's window
+//! beyond that byte, because the ACKs of all earlier data have then reached the sender. The authors' code uses the
+//! sender's echo of the receiver's clock.
 //!
 //! **By the window only** (section 8.2, `acc_peerwin`): marks are ignored, and `d` is always the largest permitted
 //! value. The paper uses 8 segments and 5 ACKs per window.
@@ -17,7 +18,7 @@
 //! option has an experimental kind (RFC 6994), because the paper assigns no kind.
 //!
 //! **Marked duplicates** (section 6.3): after `mark_duplicates` out-of-order segments, duplicate ACKs carry a flag that
-//! requests a retransmission. The paper states no number.
+//! requests a retransmission. The paper does not specify `mark_duplicates`.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;

@@ -3,11 +3,13 @@
 //! - Quick ACKs: one ACK per segment at the start of a connection, after a pause, and after a duplicate.
 //! - After the quick ACKs: one ACK for more than one full segment, or after an adaptive timeout (delayed ACK).
 //! - After three consecutive duplicate ACKs: one duplicate ACK per compression interval (since 4.18).
-//! - An ACK for two segments that would advertise a smaller window waits until the application has read the data.
+//! - If an ACK for two segments would advertise a smaller window, the ACK waits until the application has read the
+//!   data.
 //! - A short segment is acknowledged when the application reads it. From 6.1.57 on, this also applies to a full segment
 //!   with PSH.
 //! - Two ACKs are quick after the first mark, and after a segment without ECT from an ECN-capable peer.
-//! - Pingpong mode: data sent within the delay carries the acknowledgements, until the delayed-ACK timer expires.
+//! - Pingpong mode: data that this end sends before the delayed-ACK timer expires carries the acknowledgements. The
+//!   mode ends when the timer expires.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use crate::profile::{AckSettings, TimerGrain};
@@ -167,7 +169,7 @@ impl Linux {
             // The delay is zero only for a FIN on a connection that never received data.
             return AckDecision::Now(AckReason::Delay);
         }
-        // If the timer of the first unacknowledged segment expires earlier, this timer stays in force.
+        // If the timer of the first unacknowledged segment expires earlier, that earlier timer stays in force.
         let running = self.delay_timer.filter(|_| self.waits_until.is_some());
         let fires = running.map_or(fires, |before| before.min(fires));
         self.waits_until = Some(self.waits_until.map_or(until, |before| before.min(until)));
@@ -286,7 +288,7 @@ impl AckPolicy for Linux {
         false
     }
 
-    /// The ACK does not use up a quick ACK (`tcp_send_dupack`).
+    /// Sends an ACK at once. The ACK does not count as one of the quick ACKs (`tcp_send_dupack`).
     fn on_unacceptable(&mut self, _now: Time, again: bool, view: &AckView) -> AckDecision {
         if again {
             self.enter_quickack(view);
@@ -308,7 +310,7 @@ impl AckPolicy for Linux {
 
     fn on_timeout(&mut self, _now: Time, view: &AckView) -> AckDecision {
         if self.compressed == 0 && self.pingpong {
-            // When the timer expires, no data was sent that could have carried the ACK, so leave pingpong mode.
+            // The timer expired before any data was sent that could have carried the ACK, so leave pingpong mode.
             self.pingpong = false;
             self.ato = self.min;
         } else if self.compressed == 0 {

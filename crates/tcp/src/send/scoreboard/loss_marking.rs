@@ -63,8 +63,8 @@ impl Scoreboard {
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
         let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end() < end);
-        // Original transmissions are ordered by send time. Overdue segments come first; of the segments that are not
-        // overdue, the last has the longest wait.
+        // Original transmissions are ordered by send time, so the overdue segments precede the others. Among the
+        // others, the last segment has the longest wait.
         let mut longest = None;
         let mut number = self.first_open.max(self.base);
         while number < self.next_number() {
