@@ -91,7 +91,7 @@ impl QueueConfig {
         QueueConfig(Chosen::new(config, Arc::new(build_as::<D>)))
     }
 
-    /// Returns the settings as type `D`; `None` if they are those of another discipline.
+    /// Returns the settings as type `D`; `None` if the settings belong to another discipline.
     pub fn get<D: Discipline>(&self) -> Option<&D> {
         self.0.part.downcast()
     }

@@ -81,7 +81,7 @@ pub fn register_member(member: Member, build: BuildQueue) -> Result<(), NameTake
     KINDS.register(Kind { member, build })
 }
 
-// `QueueConfig` is also the type of the keys of disciplines with children: `QueueConfig` or `Vec<QueueConfig>`.
+// Disciplines with children have keys of type `QueueConfig` or `Vec<QueueConfig>`.
 family_value!(QueueConfig, QUEUES, KINDS);
 
 impl Default for QueueConfig {

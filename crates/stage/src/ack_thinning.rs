@@ -1,5 +1,4 @@
-//! ACK thinning: only every n-th pure cumulative ACK of a connection is forwarded (RFC 3449, section 5.2.2, describes
-//! such mechanisms).
+//! ACK thinning: only every n-th pure cumulative ACK of a connection is forwarded (see RFC 3449, section 5.2.2).
 //!
 //! Only ACKs for new data without other information are dropped. They have no payload, no flags (SYN, FIN, RST, ECE,
 //! CWR, AE), no SACK blocks and no accurate ECN option. Any other segment is forwarded at once, after the held ACK.

@@ -67,7 +67,7 @@ impl Choice for StageSide {
     const WORDS: &'static [(&'static str, StageSide)] = &[("entry", StageSide::Entry), ("exit", StageSide::Exit)];
 }
 
-/// The position of a stage in a run, which determines its random stream.
+/// The position of a stage in a run. The position determines the stage's random stream.
 #[derive(Clone, Copy, Debug)]
 pub struct StageRole<'a> {
     /// Seed of the run.

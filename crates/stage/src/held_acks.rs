@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::net::IpAddr;
 
-/// A connection and direction: address and port of the sender of the ACKs, then address and port of their receiver.
+/// A connection and direction: address and port of the ACK sender, then address and port of the ACK receiver.
 pub(crate) type Connection = ((IpAddr, u16), (IpAddr, u16));
 
 /// Decides which plain ACKs a kind of stage forwards, holds or drops.
@@ -18,8 +18,8 @@ pub(crate) trait Rule: Debug + Send {
     /// The state of a connection.
     type Stream: Debug + Send;
 
-    /// Creates the state of a connection at an ACK, which is forwarded at once. `None` if a later ACK creates the
-    /// state.
+    /// Creates the state of a connection when an ACK arrives. This ACK is forwarded at once. `None` if a later ACK
+    /// creates the state.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Self::Stream>;
 
     /// True if `take` must handle this plain ACK. Otherwise the ACK is forwarded at once.

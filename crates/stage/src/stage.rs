@@ -49,7 +49,8 @@ pub trait Stage: Debug + Send {
         false
     }
 
-    /// Handles a packet of the opposite direction. The packet passes the same end of the line as the stage.
+    /// Handles a packet of the opposite direction. The packet passes through the end of the line at which the stage is
+    /// placed.
     fn handle_reverse(&mut self, packet: Packet, out: &mut Outlet, _cx: &mut Cx<'_>) {
         out.reverse(packet);
     }

@@ -59,7 +59,8 @@ fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
 /// the granularity of the clock could cause a timer to expire early.
 pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(2);
 
-/// All timers of a connection. As in Linux, the four loss timers share one slot: arming one cancels the others.
+/// All timers of a connection. As in Linux, the four loss timers share one slot: arming one loss timer cancels the
+/// other three.
 #[derive(Debug)]
 pub(crate) struct TimerTable {
     /// Deadlines; [`UNSET`] if a timer is not armed.

@@ -62,7 +62,8 @@ impl<T> Few<T> {
         }
     }
 
-    /// Removes all entries up to the first one that satisfies the condition, if there is one.
+    /// Removes all entries up to and including the first entry that satisfies the condition. Removes nothing if no
+    /// entry satisfies the condition.
     #[inline]
     pub fn drop_through(&mut self, is_last: impl Fn(&T) -> bool) {
         if !self.first.as_ref().is_some_and(&is_last) {

@@ -293,7 +293,7 @@ impl Qdisc for Bdp {
             self.flows[owner as usize].bloat.update(sample, self.config.smoothing, now);
             return true;
         }
-        // The addresses and ports of a reverse packet are those of its flow, swapped.
+        // A reverse packet has the addresses and ports of its flow, swapped.
         let hash = self.hash.opposite_flow(packet);
         let flow = &mut self.flows[queue_of(hash, self.config.flows as usize)];
         if flow.hash == hash {

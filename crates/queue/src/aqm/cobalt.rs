@@ -125,7 +125,7 @@ impl Cobalt {
             verdict = Verdict::Drop;
         }
         // With a count of 0, the first signal of the next episode is due after one interval. An overdue signal becomes
-        // due now, so that missed signals do not follow each other without a pause.
+        // due now. Otherwise all missed signals would follow each other without a pause.
         if self.count == 0 {
             self.drop_next = now + config.interval;
         } else if verdict == Verdict::Send && is_late {

@@ -239,7 +239,7 @@ impl DocsisPieLaw {
     }
 }
 
-/// Returns the factor by which a change of the probability is scaled. Below 10 %, the factor is that of PIE.
+/// Returns the factor by which a change of the probability is scaled. Below 10 %, PIE's factor applies.
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.1 => crate::aqm::pie::scale(p),

@@ -30,7 +30,7 @@ pub struct DualPi2Config {
     pub tupdate: Duration,
     /// Weight of the difference between delay and target, in 1/s.
     pub alpha: f64,
-    /// Weight of the change of the delay since the last update, in 1/s.
+    /// Weight of the delay's change since the last update, in 1/s.
     pub beta: f64,
     /// Coupling factor `k`: ratio of L's marking probability to the base probability.
     pub coupling_factor: f64,

@@ -3,8 +3,8 @@
 //! The RTT is the sum of two halves: from the sender's timestamp to its echo in an ACK (far), and from the receiver's
 //! timestamp to its echo in data (near).
 //!
-//! In each half, one timestamp is tracked at a time, which yields one sample per RTT (RFC 6298). A sender that has no
-//! data to send delays its echo, so the near half is the minimum of the last 8 samples.
+//! In each half, one timestamp is tracked at a time, so each half yields one sample per RTT (RFC 6298). A sender that
+//! has no data to send delays its echo, so the near half is the minimum of the last 8 samples.
 //!
 //! Not measured: QUIC, and TCP without timestamps.
 

@@ -38,7 +38,7 @@ pub struct PieConfig {
     pub tupdate: Duration,
     /// Weight of the difference between delay and target, in 1/s.
     pub alpha: f64,
-    /// Weight of the change of the delay since the last update, in 1/s.
+    /// Weight of the delay's change since the last update, in 1/s.
     pub beta: f64,
     /// Burst allowance: time after a period with short delays during which no packet is dropped (`MAX_BURST`).
     pub max_burst: Duration,

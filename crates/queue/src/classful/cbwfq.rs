@@ -153,7 +153,7 @@ fn nanos_at(rate: BitRate, size: Bytes) -> u64 {
 }
 
 impl Tokens {
-    /// Removes the tokens of a packet that takes `cost` nanoseconds. Returns false if there are too few.
+    /// Removes the tokens of a packet that takes `cost` nanoseconds. Returns false if the bucket has too few tokens.
     fn allow(&mut self, cost: u64, now: Time) -> bool {
         let waited = now.saturating_since(self.counted).as_nanos();
         self.left = self.depth.min(self.left.saturating_add(waited));

@@ -28,7 +28,7 @@ pub struct DrrConfig {
 /// Settings of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrrClass {
-    /// Bytes that the class may send per round, which determine its share of the line.
+    /// Number of bytes that the class may send per round. The quanta determine the classes' shares of the line.
     pub quantum: Bytes,
     /// The queue of the class.
     pub queue: QueueConfig,

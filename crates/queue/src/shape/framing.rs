@@ -47,7 +47,7 @@ impl Choice for CellFormat {
         &[("none", CellFormat::None), ("atm", CellFormat::Atm), ("ptm", CellFormat::Ptm)];
 }
 
-/// Maximum overhead per packet in bytes, far above that of any real line.
+/// Maximum overhead per packet in bytes, far above the overhead of any real line.
 const MOST_OVERHEAD: Bytes = Bytes::new(10_000);
 
 impl Part for Framing {

@@ -292,7 +292,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     }
 }
 
-/// Creates a copy of a packet, which is used to report the event to the accounting of the run.
+/// Copies a packet, to report its event to the accounting of the run.
 fn copy(packet: &Packet) -> Packet {
     Packet::unbooked(packet.id(), packet.sent_at(), packet.to_new())
 }

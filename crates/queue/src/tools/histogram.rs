@@ -114,8 +114,8 @@ impl Histogram {
         u64::from(self.zeros) + self.buckets().map(|(_, times)| times).sum::<u64>()
     }
 
-    /// Returns the smallest duration `d` such that `fraction` of all durations are at most `d`, rounded to its bucket.
-    /// `None` if the histogram is empty.
+    /// Returns the smallest duration `d` such that at least the fraction `fraction` of all durations is at most `d`.
+    /// The result is rounded to the middle of its bucket. `None` if the histogram is empty.
     pub fn quantile(&self, fraction: f64) -> Option<Duration> {
         let count = self.count();
         // Nearest-rank method, without interpolation.

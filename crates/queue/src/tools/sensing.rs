@@ -8,8 +8,8 @@
 //! **Deviations.** Sensing packets have protocol 253, which RFC 3692 reserves for experiments. The far end sets the top
 //! bit of the timestamp, so that no other far end returns the packet a second time.
 //!
-//! **Hostile input.** A returned packet is ignored unless its timestamp is that of an outstanding sensing packet. At
-//! most 4,096 are outstanding.
+//! **Hostile input.** A returned packet is ignored unless an outstanding sensing packet has the same timestamp. At most
+//! 4,096 are outstanding.
 
 use crate::PacketKind;
 use lopsided_core::packet::Addresses;

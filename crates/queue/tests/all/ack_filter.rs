@@ -102,8 +102,7 @@ fn cake_keeps_acks_that_the_new_ack_does_not_cover() {
         assert_eq!(ids(&by_rule(rule), &gone)[..2], [0, 1], "{rule:?}");
         let dsack = [with_sack(9, &[(1, 2)]), with_sack(9, &[(1, 2)]), with_sack(10, &[(1, 2)])];
         assert_eq!(ids(&by_rule(rule), &dsack), [0, 1, 2], "{rule:?}");
-        // The timestamp of the last ACK is older than that of the previous ACK, so the last ACK does not cover the
-        // others.
+        // The last ACK has an older timestamp than the previous ACK, so it covers none of the earlier ACKs.
         let stamped = |ack, value| Segment { timestamps: Some((value, 1)), ..Segment::ack(1, ack) };
         let back = [stamped(1, 9), stamped(2, 9), stamped(3, 8)];
         assert!(ids(&by_rule(rule), &back).contains(&1), "{rule:?}");

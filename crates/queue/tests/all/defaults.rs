@@ -1,4 +1,5 @@
-//! Some defaults affect results although users rarely set them. They must be the defaults of Linux's disciplines.
+//! Checks defaults that affect results although users rarely set these keys. The defaults must be the defaults of
+//! Linux's disciplines.
 
 use lopsided_queue::{CodelConfig, FqCodelConfig, QUEUES};
 use lopsided_spec::Value;

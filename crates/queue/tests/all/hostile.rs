@@ -1,5 +1,5 @@
 //! Inputs that could break a queue: a flood, more flows than queues, a clock that jumps. Every discipline is tested
-//! with each of them.
+//! with each input.
 
 use crate::common::cx;
 use lopsided_core::packet::UdpHeader;
@@ -11,7 +11,7 @@ use lopsided_spec::{Given, Scalar, Value};
 use std::net::Ipv4Addr;
 
 const LINE: BitRate = BitRate::from_bps(10_000_000);
-/// Maximum number of queued packets, which is above the default limit of every discipline.
+/// Maximum number of queued packets, above the default limit of every discipline.
 const MOST_WAITING: u32 = 20_480;
 
 /// Returns every discipline with its default settings for a line of 10 Mbit/s.

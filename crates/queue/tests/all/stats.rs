@@ -90,7 +90,7 @@ fn a_sample_contains_the_sojourn_times_of_its_interval() {
     assert_eq!((second.arrived_packets, second.sent_packets, second.dropped_packets), (3, 2, 1));
 }
 
-/// The sums of times wrap around at 2^64 twice in this test. The means must be correct nevertheless.
+/// The sums of times wrap around at 2^64 twice in this test, but the means must be correct.
 #[test]
 fn a_long_run_does_not_overflow() {
     let mut stats = QueueStats::default();

@@ -11,7 +11,7 @@ pub struct AckReconstructConfig {
     pub side: StageSide,
     /// Number of segments that an inserted ACK acknowledges.
     pub every: u32,
-    /// Number of segments above which an ACK leaves a gap. ACKs are inserted before such an ACK.
+    /// An ACK that newly acknowledges more than this number of segments leaves a gap. Inserted ACKs fill the gap.
     pub threshold: u32,
     /// Weight of a new sample in the smoothed interval between ACKs.
     pub gain: f64,

@@ -1,4 +1,4 @@
-//! The mean time between ACKs, which both spacings use.
+//! The mean time between ACKs, used by both kinds of spacing.
 
 use lopsided_core::{Duration, Time};
 

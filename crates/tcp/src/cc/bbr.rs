@@ -194,7 +194,7 @@ impl Bbr {
         }
     }
 
-    /// Keeps the minimum window for 200 ms and one round, which empties the queue.
+    /// Keeps the minimum window for 200 ms and one round, to empty the queue.
     fn probe_rtt(&mut self, now: Time, path: &PathState) {
         self.held_back.extend(path.delivered.get(), path.in_flight.get());
         match self.probe_rtt_until {

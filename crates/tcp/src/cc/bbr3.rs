@@ -68,7 +68,7 @@ pub struct Bbr3 {
     probe: ProbeBw,
     latest: DeliveryOfRound,
     short_term: ShortTerm,
-    /// The long-term bound of the bytes in flight: the largest amount that has been tried without too much loss.
+    /// The long-term bound of the bytes in flight: the largest value that was reached without too much loss.
     inflight_longterm: u64,
     undo: Undo,
     pacer: Pacer,

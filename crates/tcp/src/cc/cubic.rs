@@ -269,7 +269,7 @@ impl WindowAlgorithm for Cubic {
         self.min_rtt = Some(min_rtt);
         match ack.reduced_to {
             None if window.in_slow_start() => self.hystart.watch(now, rtt, min_rtt, path, window),
-            // During a reduction the window is below the threshold, which Linux treats as slow start.
+            // During a reduction the window is below the threshold. Linux treats this state as slow start.
             Some(cwnd) if window.ssthresh().is_some_and(|ssthresh| cwnd.get() < ssthresh * window.mss()) => {
                 let mut reduced = *window;
                 reduced.set_octets(cwnd.get());

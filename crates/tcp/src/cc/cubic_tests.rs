@@ -105,7 +105,8 @@ fn a_fast_long_path_follows_the_cubic_function() {
     }
 }
 
-/// Section 4.3: on a short path the window follows Reno's, which grows by 3 (1 - beta) / (1 + beta) segments per RTT.
+/// Section 4.3: on a short path the window follows Reno's window, which grows by 3 (1 - beta) / (1 + beta) segments per
+/// RTT.
 #[test]
 fn a_short_path_is_in_the_reno_friendly_region() {
     let rtt = Duration::from_millis(10);

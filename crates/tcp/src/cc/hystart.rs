@@ -86,7 +86,7 @@ impl HyStart {
     }
 }
 
-/// The limits of the ACK train and of the rise of the RTT. Slow start ends if one of them is exceeded.
+/// The limits on the duration of the ACK train and on the rise of the RTT. Slow start ends if one limit is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Limits {
     Linux,

@@ -37,7 +37,7 @@ impl Rounds {
 /// The exact maximum over the last `N` rounds.
 #[derive(Debug)]
 pub(super) struct MaxOf<const N: usize> {
-    /// Number and maximum of each of the last `N` rounds, stored at the number modulo `N`.
+    /// The last `N` rounds, each with its number and its maximum. A round is stored at the index `number % N`.
     maxima: [(u64, f64); N],
     max: f64,
 }

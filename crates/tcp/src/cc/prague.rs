@@ -6,8 +6,8 @@
 //! - **A mark** reduces the window by alpha / 2, at most once per virtual RTT. **A loss** halves the window. If a mark
 //!   has reduced the window in the same virtual RTT, both reductions together halve it.
 //! - **Growth** is one segment per round trip. Marked bytes do not grow the window. From the 500th round trip on,
-//!   growth is (RTT / virtual RTT)^2 segments, which makes the rate independent of short RTTs.
-//! - **Pacing** is at window / RTT, and at twice that rate in slow start, which the first mark ends.
+//!   growth is (RTT / virtual RTT)^2 segments. The rate is then independent of short RTTs.
+//! - **Pacing** is at window / RTT, and at twice that rate in slow start. The first mark ends slow start.
 //! - **ECT(1)** and accurate feedback (RFC 9768) are always requested. If the peer does not support them, the flow
 //!   sends ECT(0) and behaves like Reno (RFC 9331 section 4.1).
 //!

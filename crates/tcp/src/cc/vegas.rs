@@ -15,7 +15,7 @@ use lopsided_core::{Duration, Time};
 const ALPHA: u64 = 2;
 const BETA: u64 = 4;
 const GAMMA: u64 = 1;
-/// With at most this number of RTT samples, all of them may come from delayed ACKs.
+/// With so few RTT samples, all samples may come from delayed ACKs, so the queue length is not estimated.
 const TOO_FEW: u32 = 2;
 
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use lopsided_core::{Duration, Time};
 
 /// Three segments, in units of 1/2 segment.
 const BETA: u64 = 6;
-/// With at most this number of RTT samples, all of them may come from delayed ACKs.
+/// With so few RTT samples, all samples may come from delayed ACKs, so the queue length is not estimated.
 const TOO_FEW: u32 = 2;
 
 #[derive(Debug, Default)]

@@ -450,7 +450,7 @@ impl Connection {
 
     /// Processes the peer's FIN once all data before it has arrived.
     fn on_fin(&mut self, now: Time) {
-        // Prefer a delayed ACK: this end may soon send data or a FIN, which carries the acknowledgement.
+        // Prefer a delayed ACK: this end may soon send data or a FIN, and that segment carries the acknowledgement.
         if !self.peer_closed && matches!(self.state, State::SynReceived | State::Established) {
             self.acks.on_fin(now, self.ack_context(), &mut self.send.flight.timers);
         } else {

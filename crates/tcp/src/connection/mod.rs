@@ -170,8 +170,7 @@ impl Connection {
     fn new(config: ConnConfig, state: State) -> Connection {
         let mss_option = config.mss_option();
         let profile = config.profile;
-        // RFC 6691, section 2: the MSS option does not count TCP options, of which timestamps with padding take 12
-        // bytes.
+        // RFC 6691, section 2: the MSS option does not include TCP options. Timestamps with padding take 12 bytes.
         let mss = u32::from(mss_option) - if profile.timestamps { 12 } else { 0 };
         let options = AgreedOptions {
             mss_option,
@@ -354,8 +353,7 @@ impl Connection {
 
     // Trace of internal events.
 
-    /// Enables the recording of the kinds of events in `mask`, and disables all other kinds. Read the events with
-    /// [`Connection::poll_trace`].
+    /// Records the kinds of events in `mask`, and no other kinds. Read the events with [`Connection::poll_trace`].
     pub fn listen_to(&mut self, mask: TcpEventMask) {
         self.send.flight.trace.listen_to(mask);
     }

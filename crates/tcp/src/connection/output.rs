@@ -93,7 +93,7 @@ impl Connection {
         self.write_ack(now, header)
     }
 
-    /// True if a segment must be sent before any data, which is rare.
+    /// True if a segment must be sent before any data. This is rarely the case.
     #[inline]
     fn has_urgent(&self) -> bool {
         self.urgent.is_some() || self.handshake.is_syn_due()

@@ -47,7 +47,8 @@ impl Connection {
         Some(known)
     }
 
-    /// Stores the negotiated segment size. Returns the size to use, which a known path MTU may lower.
+    /// Stores the negotiated segment size. Returns the size to use: the negotiated size, or less if the known path MTU
+    /// requires it.
     pub(super) fn limit_segments(&mut self, agreed: u32) -> u32 {
         self.limits.agreed = agreed;
         self.largest_segment()

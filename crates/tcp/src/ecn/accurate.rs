@@ -58,7 +58,7 @@ pub(crate) struct AccEcnReceiver {
     last: Ecn,
     /// Number of marked packets that arrived since this end last sent a segment.
     marks_since_ack: u32,
-    /// ECN field of the SYN-ACK in coded form, which the next segment reports instead of the packet count.
+    /// Code of the SYN-ACK's ECN field. The next segment carries this code instead of the packet count.
     handshake: Option<u8>,
     /// Number of counters that the next option must contain to report all bytes received since the last option.
     least_counters: u32,
@@ -94,7 +94,7 @@ impl AccEcnReceiver {
         }
     }
 
-    /// Schedules the report of the SYN-ACK's ECN field, which the next segment carries.
+    /// Schedules the report of the SYN-ACK's ECN field. The next segment carries the report.
     pub fn answer_handshake(&mut self, arrived: Ecn) {
         self.syn_arrived_as = arrived;
         self.handshake = Some(handshake_ace(arrived));

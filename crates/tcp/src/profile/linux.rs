@@ -133,16 +133,16 @@ impl Profile {
         }
     }
 
-    /// Linux 2.6.22 with HZ=1000: the operating system of the hosts in orosz2010, and close to that of the hosts in
-    /// yahya2011. It has an initial window of three segments, one window step per ACK, FACK, rate halving, no F-RTO,
-    /// and an initial RTO of 3 s (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002).
+    /// Linux 2.6.22 with HZ=1000, the operating system of the hosts in orosz2010. The hosts in yahya2011 run a similar
+    /// version. The profile has an initial window of three segments, one window step per ACK, FACK, rate halving, no
+    /// F-RTO, and an initial RTO of 3 s (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002).
     ///
     /// Not modelled:
     /// - Reordering disables FACK.
     /// - Rate halving can reduce the window below ssthresh.
     /// - A segment is marked lost one RTO after its transmission.
     ///
-    /// The window limits after an idle period, after an undo and in the Disorder state are those of `linux-6.1`.
+    /// The window limits after an idle period, after an undo and in the Disorder state are the limits of `linux-6.1`.
     pub fn linux_2_6() -> Profile {
         Profile {
             name: "linux-2.6",

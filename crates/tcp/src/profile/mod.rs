@@ -43,7 +43,7 @@ pub struct Profile {
     pub name: &'static str,
     /// Initial window in segments. [`Profile::initial_window`] applies the limit in bytes.
     pub initial_window_segments: u32,
-    /// RFC 3390's limit of the initial window in bytes, which permits at least two segments; `None` for no limit.
+    /// Maximum initial window in bytes (RFC 3390). At least two segments are always permitted. `None` for no limit.
     pub initial_window_cap: Option<Bytes>,
     /// Slow-start threshold that the host has saved for this destination, at least two segments (FreeBSD's
     /// `tcp_hostcache`; Linux's metrics without `tcp_no_ssthresh_metrics_save`).
@@ -75,9 +75,9 @@ pub struct Profile {
     /// With accurate ECN, true adds the byte counts to each segment that has space for them, provided that the peer
     /// sends them too. True and false correspond to 2 and 0 in Linux's tcp_ecn_option.
     pub ecn_option: bool,
-    /// How to interpret an ACK that covers more than 7 segments and carries no byte counts. If true, and if ACKs cover
-    /// more than 4 segments on average, the sender counts the smallest possible number of marks (Linux 7.0). Otherwise
-    /// the sender counts the largest possible number (Linux 6.18).
+    /// How to interpret an ACK that covers more than 7 segments and carries no byte counts. If true, the sender counts
+    /// the smallest possible number of marks while ACKs cover more than 4 segments on average (Linux 7.0). In all other
+    /// cases, the sender counts the largest possible number (Linux 6.18).
     pub ecn_expects_thinning: bool,
     /// True if Reno and CUBIC reduce the window less for a mark than for a loss (RFC 8511).
     pub abe: bool,

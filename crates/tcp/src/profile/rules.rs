@@ -55,7 +55,7 @@ pub enum EcnRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ByteCounting {
-    /// One increment per ACK (RFC 5681), independently of the number of acknowledged bytes.
+    /// One increment per ACK (RFC 5681), regardless of the number of acknowledged bytes.
     Acks,
     /// Like `Acks`, but fractions of a byte accumulate, as in ns-2, whose window is a real number.
     AcksExactly,
@@ -68,8 +68,7 @@ pub enum ByteCounting {
         /// L: maximum number of segments that one ACK may add in slow start.
         segments: u32,
     },
-    /// Half of the number of acknowledged bytes, so that two segments count as one (Balakrishnan et al. 1999, figure
-    /// 19).
+    /// Half of the acknowledged bytes, so that two segments count as one (Balakrishnan et al. 1999, figure 19).
     Half,
 }
 
@@ -126,7 +125,7 @@ pub struct AckSettings {
     /// Linux: interval of compressed duplicate ACKs. Compression begins after three consecutive duplicate ACKs. Zero
     /// disables compression.
     pub compress: Duration,
-    /// Linux: maximum lateness of the timer of a compressed ACK.
+    /// Linux: maximum time from the deadline of a compressed ACK to the expiry of its timer.
     pub compress_slack: Duration,
     /// Linux: granularity of the delayed-ACK timer and of the measured time between segments.
     pub grain: TimerGrain,
@@ -141,8 +140,8 @@ pub struct AckSettings {
     /// ACK congestion control: after this number of out-of-order segments, duplicate ACKs request a retransmission.
     /// 0 for never.
     pub mark_duplicates: u32,
-    /// True if immediate ACKs are sent before the application reads the new data, which reduces the advertised window
-    /// (4.4BSD).
+    /// True if immediate ACKs are sent before the application reads the new data (4.4BSD). The unread data reduces the
+    /// advertised window.
     pub before_read: bool,
 }
 
@@ -277,7 +276,7 @@ pub enum TickSamples {
     Boundaries,
 }
 
-/// The granularity of a timer, which determines how long after its deadline the timer expires.
+/// The granularity of a timer: how long after its deadline the timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimerGrain {

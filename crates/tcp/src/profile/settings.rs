@@ -250,7 +250,7 @@ pub struct StackConfig {
     pub profile: String,
     /// Name of the congestion control: a name in [`crate::CONTROLLERS`], or the name of a controller of this run.
     pub cc: String,
-    /// Value of the MSS option in bytes: the MTU minus 40 (RFC 6691). With `None`, the MTU is that of Ethernet.
+    /// Value of the MSS option in bytes: the MTU minus 40 (RFC 6691). `None`: computed from Ethernet's MTU.
     pub mss: Option<u16>,
     changes: BTreeMap<&'static str, Value>,
 }

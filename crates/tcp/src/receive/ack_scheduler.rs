@@ -193,7 +193,7 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
-    /// Cancels a due quick ACK after a FIN: this end will probably send a segment soon, which carries the
+    /// Cancels a due quick ACK after a FIN. This end will probably send a segment soon, and that segment carries the
     /// acknowledgement.
     pub fn withdraw_quick(&mut self) {
         if self.due == Some(AckReason::Quick) {

@@ -43,7 +43,7 @@ impl Buffer {
             (ReceiveWindow::Memory { per_segment, share }, _) => {
                 Window::Memory(Memory::new(profile, per_segment, share))
             }
-            // An automatic buffer is sized by Linux's rule, whichever stack the profile models.
+            // An automatic buffer grows by Linux's rule in every profile.
             (_, BufferRule::Auto { .. }) => Window::Memory(Memory::new(profile, 0, WindowShare::Half)),
             (held, _) => Window::Room { capacity: rule.initial().get(), whole: held == ReceiveWindow::Segments },
         };

@@ -127,8 +127,8 @@ impl Memory {
         whole.min(self.first_most)
     }
 
-    /// Recomputes the window's share of the memory from the size of the peer's full segments, which is `len` bytes
-    /// (`tcp_measure_rcv_mss`).
+    /// Recomputes the window's share of the memory (`tcp_measure_rcv_mss`). `len` is the size of the peer's full
+    /// segments in bytes.
     pub fn measure(&mut self, len: u32) {
         if self.share.rule == WindowShare::Half {
             return;

@@ -14,7 +14,7 @@ const RECORD_FRAGMENTS: u32 = 17;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
-    /// Stream offset of the end of the record.
+    /// End of the record, as a stream offset.
     end: u64,
     /// Number of memory fragments; 0 if the record does not exist.
     fragments: u32,

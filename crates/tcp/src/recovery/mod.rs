@@ -61,7 +61,7 @@ pub(crate) struct Recovery {
     duplicates_reported: u64,
     /// True if the next new segment carries CWR (RFC 3168 section 6.1.2).
     cwr_due: bool,
-    /// FreeBSD: true if a partial acknowledgement has arrived, which must be answered with a segment.
+    /// FreeBSD: true if a segment must be sent in answer to a partial acknowledgement.
     answer_due: bool,
 }
 

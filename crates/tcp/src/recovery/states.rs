@@ -12,7 +12,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMa
 
 impl Recovery {
     /// Processes an ACK that may start a recovery or arrives during a recovery (Linux's tcp_fastretrans_alert). Returns
-    /// true if a loss timer was armed, which must not be changed afterwards.
+    /// true if a loss timer was armed. The caller must not change this timer.
     pub fn fastretrans_alert(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         // In the Open state no retransmission is outstanding, so there is no timestamp with which an echo could be
         // compared.
@@ -58,8 +58,8 @@ impl Recovery {
                 let why = self.finish_repair(now, flight, outcome);
                 let newreno = flight.profile.fast_recovery == FastRecovery::NewReno && !flight.counts_duplicates();
                 if waits && newreno && flight.outstanding() > 0 {
-                    // RFC 6582 section 3.2: duplicate ACKs for the recovery point itself may still arrive. In Disorder,
-                    // three of them are needed before the next recovery.
+                    // RFC 6582 section 3.2: duplicate ACKs for the recovery point itself may still arrive. In the
+                    // Disorder state, the next recovery starts only after three of these duplicate ACKs.
                     self.set_ca_state(flight, CaState::Disorder, why);
                     return true;
                 }

@@ -58,7 +58,7 @@ impl SendBuffer {
     }
 }
 
-/// Copies a part of a ring buffer as two slices, which is faster than byte by byte.
+/// Copies a part of a ring buffer as two slices, because a copy byte by byte is slower.
 pub(crate) fn copied(ring: &VecDeque<u8>, part: Range<usize>) -> Vec<u8> {
     let (front, back) = ring.as_slices();
     let cut = front.len();

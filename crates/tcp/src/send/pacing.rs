@@ -38,7 +38,7 @@ impl Pacing {
         }
         self.next = now + pause();
         if !tick.is_zero() {
-            // A BSD callout fires at the first tick after its deadline, which is at least one tick from now.
+            // A BSD callout expires at a tick: the first tick that is not before the deadline and is later than now.
             let after = (self.next - Time::ZERO).max(now - Time::ZERO + Duration::from_nanos(1));
             self.next = Time::ZERO + after.ceil_to(tick);
         }

@@ -328,7 +328,7 @@ impl Scoreboard {
     #[inline]
     pub fn give_back_room(&mut self) {
         let capacity = self.ring.capacity();
-        // A third of the ring is unused: free memory for other flows.
+        // More than 1/3 of the ring is unused: free memory for other flows.
         if capacity > ROOMY && 3 * self.ring.len() < 2 * capacity {
             // Shrink by 25 % only, so that a window that grows again does not reallocate at once.
             let places = (capacity - capacity / 4) / STEP * STEP;

@@ -130,7 +130,7 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let nothing_left = nxt == end;
-        // If no data is left, the window counts as full unless it has space for another full segment.
+        // When no data is left, the window counts as full unless it has space for another full segment.
         let full_window = if nothing_left {
             in_flight + full > self.cwnd()
         } else {
@@ -165,8 +165,8 @@ impl Sender {
         octets / full
     }
 
-    /// Sends the full segment that [`Sender::predict_next`] or [`Sender::follows_full`] predicted. No other call may
-    /// intervene.
+    /// Sends the full segment that [`Sender::predict_next`] or [`Sender::follows_full`] predicted. Call it directly
+    /// after the prediction.
     #[inline(always)]
     pub fn send_full(&mut self, now: Time) -> Piece {
         let full = self.flight.mss();
@@ -240,7 +240,7 @@ impl Sender {
         fits.then_some(number)
     }
 
-    /// Like [`Sender::next_new`], but in a separate function, which keeps the hot path small.
+    /// Like [`Sender::next_new`], but not inlined, to keep the hot path small.
     #[cold]
     fn next_refused(&mut self, now: Time, full: u64) -> Option<Piece> {
         self.next_new(now, full)

@@ -1,4 +1,4 @@
-//! Each field of a profile, and each key that sets a field, changes the segments of some connection.
+//! Each field of a profile, and each key that sets a field, changes the segments of at least one test connection.
 //!
 //! `DERIVED` lists the fields in which a profile differs from the profile that it is derived from. A profile that loses
 //! one of these fields takes the value of its base, so the list has to be written out here.
@@ -395,7 +395,7 @@ fn every_field_in_which_profiles_differ_changes_segments() {
     }
 }
 
-/// Settings that other keys need.
+/// Returns the settings that a key needs to have an effect.
 fn context(key: &str) -> Vec<(&'static str, Value)> {
     let policy = |name| ("ack_policy", Value::Word(name));
     let ecn = |word| ("ecn", Value::Word(word));

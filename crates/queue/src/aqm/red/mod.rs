@@ -6,8 +6,8 @@
 //! an idle time the average decays by `(1 - weight)^m`. Here, m is the number of packets of average size that the line
 //! could have sent (section 4). The average has the unit of the thresholds. The paper's byte mode is not implemented.
 //!
-//! **The selection** follows section 8 of the paper: the number of packets until the next drop or mark is uniform over
-//! 1 to 1/p, which spreads drops and marks evenly.
+//! **The selection** follows section 8 of the paper: the number of packets until the next drop or mark is uniformly
+//! distributed between 1 and 1/p. This distribution spreads drops and marks evenly.
 //!
 //! | average | plain | gentle |
 //! |---|---|---|

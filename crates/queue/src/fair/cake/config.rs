@@ -18,7 +18,7 @@ pub struct CakeConfig {
     pub isolation: Isolation,
     /// Typical round-trip time. COBALT uses it as its interval, and 5 % of it as its target.
     pub rtt: Duration,
-    /// Framing of the line behind the shaper, which adds bytes to each packet.
+    /// Framing of the line behind the shaper. The framing adds bytes to each packet.
     pub framing: Framing,
     /// Limit of all queues in bytes of IP packets. `None`: the bytes that the bandwidth sends in 4 round trips, but at
     /// least 4 MiB and at most 10,240 full frames.

@@ -63,7 +63,7 @@ impl TinMode {
             TinMode::Besteffort => Box::new(BESTEFFORT.iter().copied()),
             TinMode::Diffserv3 => Box::new(DIFFSERV3.iter().copied()),
             TinMode::Diffserv4 => Box::new(DIFFSERV4.iter().copied()),
-            // Each tin's share is 12.5 % smaller than that of the previous tin.
+            // Each tin's share is 12.5 % smaller than the previous tin's share.
             TinMode::Diffserv8 | TinMode::Precedence => Box::new(
                 EIGHT.iter().scan(1.0, |share, name| Some(plan(name, std::mem::replace(share, *share * 7.0 / 8.0)))),
             ),

@@ -13,9 +13,9 @@
 //! A sent packet removes tokens from its class and all ancestors of the class. In classes below the lender, only the
 //! bucket at `ceil` is charged.
 //!
-//! Classes that can send without borrowing are served first. Borrowing classes follow, those with the deepest lender
-//! first. If several classes borrow from the same level, the lowest `prio` is served first. Classes with the same
-//! `prio` share by deficit round robin with `quantum` bytes.
+//! Classes that can send without borrowing are served first. Borrowing classes follow, beginning with the classes whose
+//! lender is deepest in the tree. If several classes borrow from the same level, the lowest `prio` is served first.
+//! Classes with the same `prio` share by deficit round robin with `quantum` bytes.
 //!
 //! Not modelled: the queue for unclassified packets (`direct_qlen`), Linux's `hysteresis`, and offload to hardware.
 

@@ -13,7 +13,7 @@ use std::{env, fs};
 const SECONDS: u64 = 60;
 /// Time in seconds after which the first slow start has ended.
 const SETTLED_S: f64 = 5.0;
-/// Number of columns of the text. Each column shows the mean window over 1/100 of the time.
+/// Number of columns in the text plot. Each column shows the mean window over 1/100 of the time.
 const COLUMNS: usize = 100;
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Width, height and margin of the SVG.

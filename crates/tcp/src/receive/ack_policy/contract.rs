@@ -37,7 +37,7 @@ impl Arrival {
 pub struct ArrivedData {
     /// Position relative to the data that was received before.
     pub arrival: Arrival,
-    /// Stream offset of the end of the data.
+    /// End of the data, as a stream offset.
     pub end: u64,
     /// Number of data bytes.
     pub len: u32,
@@ -191,8 +191,8 @@ pub trait AckPolicy: Debug + Send {
     /// Called after a segment with the pending acknowledgement was sent. `covered` is true if the acknowledgement
     /// covered new data.
     fn on_ack_sent(&mut self, _now: Time, _covered: bool) {}
-    /// Returns true if an ACK that is sent at an [`AckDecision::By`] deadline carries the time of the deadline as its
-    /// timestamp; false if it carries the time of the last arrival.
+    /// Returns true if an ACK that is sent at an [`AckDecision::By`] deadline carries the deadline as its timestamp. If
+    /// the result is false, the ACK carries the time of the last arrival.
     fn timer_reads_clock(&self, _now: Time) -> bool {
         true
     }

@@ -202,8 +202,8 @@ impl Linux {
         }
     }
 
-    /// Grants a quick ACK if the window has grown, to advertise the larger window. Linux sets the lowest bit of the
-    /// number of quick ACKs.
+    /// Grants a quick ACK if the window has grown, to advertise the larger window. As in Linux, sets the lowest bit of
+    /// `quick`.
     fn hurry(&mut self, window_opened: bool) {
         self.quick |= u32::from(window_opened);
     }

@@ -63,8 +63,8 @@ impl Scoreboard {
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
         let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end() < end);
-        // Original transmissions are ordered by send time, so the overdue segments precede the others. Among the
-        // others, the last segment has the longest wait.
+        // Original transmissions are ordered by send time, so the overdue segments come first. The last segment that is
+        // not overdue has the longest wait.
         let mut longest = None;
         let mut number = self.first_open.max(self.base);
         while number < self.next_number() {
@@ -85,7 +85,7 @@ impl Scoreboard {
             }
         }
         self.first_open = number;
-        // Do the same for retransmissions, in order of send time.
+        // Check the retransmissions too, in order of send time.
         while let Some((when, number)) = self.retransmitted.first() {
             if !before_newest(self.get(number)) || wait(when).is_some() {
                 break;

@@ -202,8 +202,8 @@ fn freebsd_limits_the_number_of_out_of_order_segments() {
     t.expect(212, "ack 5001");
 }
 
-/// Returns FreeBSD's window after a round trip of `segments` + 2 segments, which ends with the echo of the timestamp
-/// `echoed`. If `missing` is true, one segment arrives late.
+/// Returns FreeBSD's window after a round trip of `segments` + 2 segments. The round trip ends with the echo of the
+/// timestamp `echoed`. If `missing` is true, one segment arrives late.
 fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
     let mut t = Script::established(freebsd(), TIMESTAMPS);
     // The ACK that completed the handshake began the round trip, so these two segments are counted.
@@ -543,7 +543,7 @@ fn without_timestamps_the_first_filled_window_gives_the_rtt_sample() {
         let rtt = t.connection.recv.rtt().map(|rtt| rtt.as_micros());
         assert_eq!(rtt, expected, "after {} segments", n + 1);
     }
-    // The buffer grows from the next read on, which counts all data that arrived while the window was being filled.
+    // The buffer grows from the next read on. That read counts all data that arrived while the window was being filled.
     assert_eq!(t.info().rcv_space, Bytes::new(66_000));
 }
 

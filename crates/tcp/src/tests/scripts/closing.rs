@@ -269,7 +269,7 @@ fn a_filled_gap_is_acknowledged_before_the_application_closes() {
 #[test]
 fn with_a_closed_window_acks_after_the_peers_fin_are_processed() {
     // After the FIN, the sequence numbers of the peer's segments are one beyond a window of zero. The acknowledgements
-    // in these segments are nevertheless processed.
+    // in these segments are still processed.
     let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
     t.reads = false;
     t.answers(100, "1:1001", "ack 1001");

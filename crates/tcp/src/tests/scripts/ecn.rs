@@ -107,7 +107,7 @@ fn the_receiver_echoes_a_mark_until_cwr_arrives() {
     t.answers(104, "3001:4001 W ect0", ". ack 4001");
 }
 
-/// The expected ACKs are those in captures of 6.1.
+/// The expected ACKs come from captures of Linux 6.1.
 #[test]
 fn linux_takes_a_not_ect_segment_for_a_retransmission_and_sends_two_quick_acks() {
     let quick = |repair: &str| {

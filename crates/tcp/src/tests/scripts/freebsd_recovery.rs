@@ -1,5 +1,5 @@
 //! FreeBSD's recovery: duplicate ACKs are counted, retransmissions and new data share one window, and ssthresh is half
-//! of the smaller of the congestion window and the peer's window. The expected segments agree with captures of
+//! of the smaller window: the congestion window or the peer's window. The expected segments agree with captures of
 //! FreeBSD's own TCP.
 
 use super::script::{NO_SACK, PEER, Peer, Script, freebsd};
@@ -36,8 +36,8 @@ fn an_ack_with_another_window_is_not_a_duplicate_and_resets_the_count() {
     let mut t = ten_out();
     t.answers(200, "ack 1 sack 1001:2001", "10001:11001 .");
     t.answers(201, "ack 1 sack 1001:3001", "11001:12001 .");
-    // This ACK advertises a smaller window, as if the peer's application had not read some data. The ACK is therefore
-    // not a duplicate.
+    // This ACK advertises a smaller window, as if the peer's application had unread data. The ACK is therefore not a
+    // duplicate.
     t.inject(202, "ack 1 sack 1001:4001 win 1047552");
     t.expect_ca_state(CaState::Disorder);
     for (at, end) in [(203, 5001), (204, 6001)] {
@@ -50,8 +50,7 @@ fn an_ack_with_another_window_is_not_a_duplicate_and_resets_the_count() {
 
 #[test]
 fn holes_at_the_front_are_retransmitted_one_per_round_trip() {
-    // In a capture of the start of an upload, segments 8 to 12 are retransmitted at 121.59, 121.84, 122.08, 122.31 and
-    // 122.39 s.
+    // In the capture of an upload, segments 8 to 12 are retransmitted at 121.59, 121.84, 122.08, 122.31 and 122.39 s.
     let mut t = ten_out();
     for (at, end) in [(200, 6001), (201, 7001), (202, 8001)] {
         t.inject(at, &format!("ack 1 sack 5001:{end}"));
@@ -83,7 +82,7 @@ fn with_only_a_tail_left(ack: u64) -> Script {
 #[test]
 fn without_a_retransmission_in_flight_all_outstanding_data_fills_the_window() {
     // tcp_output counts the new data since the recovery began only while `sack_bytes_rxmt` is not zero. An empty
-    // segment is sent in both cases, as in a capture of the start of a download at 1.077 s.
+    // segment is sent in both cases, as at 1.077 s in the capture of a download.
     let mut t = with_only_a_tail_left(6001);
     t.expect(300, ". 12001:12001 ack 1");
     t.expect_cwnd(2);

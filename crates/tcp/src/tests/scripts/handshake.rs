@@ -170,7 +170,8 @@ fn a_late_answer_to_the_first_of_three_syns_keeps_the_initial_window() {
         t.expect(3900, "ack 1 ts 3900:3900");
         t.expect_cwnd(segments);
     }
-    // The same applies to a SYN-ACK, if the last ACK of the handshake echoes the timestamp of the first SYN-ACK.
+    // In a passive open, a late ACK of the first SYN-ACK keeps the initial window too. It echoes the timestamp of the
+    // first SYN-ACK.
     for (echo, segments) in [(0, 10), (1000, 1)] {
         let mut t = Script::listen(linux(), TIMESTAMPS);
         t.inject(0, "S 0:0 win 65535 mss 1012 sackok wscale 8 ts 0:0");
@@ -199,7 +200,7 @@ fn a_syn_ack_for_a_repeated_syn_counts_as_lost_if_one_has_also_timed_out() {
     }
 }
 
-/// The counters are those of Linux's `tcpi_total_retrans` and `TCPTimeouts`.
+/// The counters correspond to Linux's `tcpi_total_retrans` and `TCPTimeouts`.
 #[test]
 fn syns_count_as_retransmissions_and_timeouts() {
     let mut t = Script::connect(linux(), PEER);

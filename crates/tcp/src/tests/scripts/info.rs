@@ -49,7 +49,7 @@ fn rate_samples_after_a_pause_are_app_limited() {
     t.drain();
     t.inject(200, "ack 5001");
     t.sends_train(1000, 100_000, 5001, 15_001);
-    // The app-limited sample is reported, because its rate is higher than that of the last sample.
+    // The app-limited sample is reported, because its rate is higher than the rate of the last sample.
     t.deliver(1100, "ack 15001");
     let info = t.info();
     assert_eq!((info.delivery_rate, info.delivery_rate_app_limited), (Some(BitRate::from_bps(800_000)), true));
@@ -118,7 +118,7 @@ fn the_minimum_rtt_after_a_retransmission_is_computed_from_the_echo() {
     assert_eq!(t.info().min_rtt, Some(MS(50)));
 }
 
-/// tcp_update_rtt_min: the ACK of a lone short segment may be delayed, so it does not replace an expired minimum RTT.
+/// tcp_update_rtt_min: the ACK of a single short segment may be delayed, so it does not replace an expired minimum RTT.
 #[test]
 fn an_ack_that_may_be_delayed_does_not_replace_the_minimum_rtt() {
     for (octets, predicted, smallest) in [(500, true, 100), (500, false, 100), (1000, true, 140)] {

@@ -32,7 +32,7 @@ fn small_out_of_order_segments_also_open_the_window() {
         (4 << 20, "2001:2201", 1072),
         (4 << 20, "2001:2501", 1072),
         (4 << 20, "2001:3001", 2024),
-        // If the maximum buffer cannot hold many such segments, they do not open the window.
+        // With a maximum buffer of 200,000 bytes, a segment with so much overhead does not open the window.
         (200_000, "2001:2201", 0),
         (200_000, "2001:3001", 2024),
     ] {

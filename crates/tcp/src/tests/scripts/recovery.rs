@@ -35,7 +35,7 @@ fn prr_sends_one_segment_per_two_delivered_until_ssthresh_is_reached() {
     t.inject(205, "ack 1 sack 1001:7001");
     t.answers(206, "ack 1 sack 1001:8001", "13001:14001 .");
     t.inject(207, "ack 1 sack 1001:9001");
-    // Five segments are in flight, which equals the threshold. From now on one segment is sent for each delivered
+    // The number of segments in flight, five, equals the threshold. From now on one segment is sent for each delivered
     // segment.
     t.inject(208, "ack 1 sack 1001:10001");
     t.answers(300, "ack 1 sack 1001:11001", "14001:15001 .");

@@ -312,8 +312,7 @@ fn windows_of_a_slow_application(profile: Profile, until_ms: u32) -> Vec<u64> {
 
 #[test]
 fn linux_halves_the_distance_of_an_unused_window_to_the_used_data_each_rto() {
-    // RFC 2861 section 3.1: the window approaches the amount of data that is in use, which counts as at least the
-    // initial window.
+    // RFC 2861 section 3.1: the window shrinks towards its used part, but not below the initial window.
     assert_eq!(windows_of_a_slow_application(linux(), 2000), [40, 25, 17, 13, 11, 10]);
     let never = Profile { idle_restart: IdleRestart::Never, ..linux() };
     assert_eq!(windows_of_a_slow_application(never, 2000), [40]);
@@ -359,8 +358,8 @@ fn an_ack_that_releases_no_segment_does_not_validate_the_window() {
 
 #[test]
 fn the_decay_of_an_unused_window_sets_ssthresh_to_three_quarters() {
-    // RFC 2861 section 3: when an unused window of 40 segments decays, ssthresh, which a loss had reduced to 5
-    // segments, rises to 3/4 of the window, which is 30 segments.
+    // RFC 2861 section 3: a loss had reduced ssthresh to 5 segments. When an unused window of 40 segments decays,
+    // ssthresh rises to 3/4 of the window, which is 30 segments.
     let segments = |count: u64| Bytes::new(count * MSS);
     let setup = Setup::new(&linux(), segments(1), 0);
     let mut reno = build("reno", &setup).expect("built in");
@@ -385,7 +384,7 @@ fn linuxs_first_send_buffer_holds_two_initial_windows() {
     assert_eq!(Script::established_with(hybla, PEER, "hybla").connection.writable(), 27_000);
 }
 
-/// The expected PSH flags are those in captures of 6.1.
+/// The expected PSH flags come from captures of Linux 6.1.
 #[test]
 fn linux_sets_push_at_the_end_of_a_write_and_after_each_half_window() {
     let mut t = Script::established(linux(), Peer { window: 65_536, ..PEER });

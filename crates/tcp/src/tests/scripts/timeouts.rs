@@ -432,8 +432,8 @@ fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_reco
     t.expect_ca_state(CaState::Open);
     t.drain_until(650);
     t.expect_ca_state(CaState::Loss);
-    // The ACK echoes the timestamp of the original transmission at 302 ms, which was sent after the retransmission of
-    // the recovery, but before the retransmission of the timeout.
+    // The ACK echoes the timestamp of the original transmission at 302 ms. This transmission was sent after the
+    // recovery's retransmission, but before the timeout's retransmission.
     t.deliver(650, "ack 13001 ts 650:302");
     t.expect_ca_state(CaState::Open);
     assert_eq!(t.info().counters.undos, 1);
