@@ -38,7 +38,7 @@ struct Waits {
     duplicates: Duplicates,
 }
 
-/// The latest ACK, the number of its duplicates, and whether the filter removed a duplicate.
+/// The latest ACK, the number of its duplicates, and a flag that is true once the filter has removed a duplicate.
 #[derive(Debug, Default)]
 struct Duplicates {
     of: Option<Numbers>,

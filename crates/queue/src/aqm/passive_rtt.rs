@@ -57,7 +57,7 @@ impl Half {
     }
 }
 
-/// Returns the timestamps of a segment, and whether the receiver answers the segment at once. `None` if the segment has
+/// Returns the timestamps of a segment, and true if the receiver answers the segment at once. `None` if the segment has
 /// no timestamps.
 fn timestamps(packet: &Packet) -> Option<(Timestamps, bool)> {
     let header = packet.tcp()?;

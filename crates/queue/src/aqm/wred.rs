@@ -4,8 +4,8 @@
 //! Packets of all precedences wait in one FIFO, so packets of one class are never reordered. When the average rises,
 //! packets with the highest drop precedence are dropped or marked first.
 //!
-//! The defaults are those of IOS: drops start at an average of 32 packets for AFx1, 28 for AFx2 and 24 for AFx3, and
-//! reach 10 % at 40 packets. Other codepoints use the last profile.
+//! The defaults are IOS's: drops start at an average of 32 packets for AFx1, 28 for AFx2 and 24 for AFx3. The drop
+//! probability reaches 10 % at 40 packets. Other codepoints use the last profile.
 //!
 //! Not modelled: a separate average for each precedence (RIO), which `gred` also offers.
 

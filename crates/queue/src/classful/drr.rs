@@ -105,7 +105,7 @@ pub struct Drr {
     active: VecDeque<usize>,
 }
 
-/// The deficit of a class, and whether the class takes part in the round.
+/// The deficit of a class, and its membership in the round.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     quantum: u64,

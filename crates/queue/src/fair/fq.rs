@@ -5,9 +5,9 @@
 //! `quantum` bytes and moves to the end of the old flows. The first credit of a flow is `initial_quantum`, enough for
 //! an initial window. After an idle time of `refill_delay`, a flow has a full quantum again.
 //!
-//! **Pacing.** With `maxrate`, a flow whose credit is used up waits for the transmission time of a quantum, or of its
-//! last packet if that is larger. If `maxrate` is at most `low_rate_threshold`, the flow waits after each packet. If a
-//! packet leaves late, the next wait is shorter by the delay, but by at most 50 %.
+//! **Pacing.** With `maxrate`, a flow whose credit is used up must wait. The wait is the transmission time of a
+//! quantum, or of the flow's last packet if the packet is larger. If `maxrate` is at most `low_rate_threshold`, the
+//! flow waits after each packet. If a packet leaves late, the next wait is shorter by the delay, but by at most 50 %.
 //!
 //! A hash assigns flows to `orphan_mask + 1` queues, as Linux does with packets of other hosts.
 //!

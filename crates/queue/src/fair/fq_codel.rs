@@ -147,7 +147,7 @@ impl FqCodel {
         })
     }
 
-    /// Drops packets from the head of the queue with the most bytes to make room.
+    /// Makes room: drops packets from the head of the queue that contains the most bytes.
     #[cold]
     fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) {
         let held = |flow: &Flow| flow.ring.backlog().with_headers(self.config.header);

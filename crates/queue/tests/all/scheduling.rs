@@ -176,8 +176,8 @@ fn tbf_lets_fq_codel_detect_an_empty_flow_at_once() {
 fn htb_sends_one_packet_more_than_the_burst_because_it_charges_after_sending() {
     let class = HtbClass { burst: Some(Bytes::new(2000)), cburst: Some(Bytes::new(2000)), ..htb_class(None, 8, 8) };
     let config = HtbConfig { classes: vec![class], ..HtbConfig::default() };
-    // The bucket has credit for 2,000 bytes. The third packet is sent when the bucket is at zero, and makes the bucket
-    // negative.
+    // The bucket has credit for 2,000 bytes. The third packet is sent while the bucket is at zero. Afterwards the
+    // bucket is negative.
     assert_eq!(departures(&mut build(config), &[1000; 5]), [0, 0, 0, 1000, 2000]);
 }
 
@@ -337,8 +337,8 @@ fn choke_averages_as_linux_does_in_whole_packets() {
 fn adaptive_red_changes_its_probability_by_the_papers_steps() {
     let config = AredConfig { bandwidth: Some(mbit(8)), ..AredConfig::default() };
     let red = config.red().unwrap();
-    // The line sends 1,000 packets per second, so half of the packets sent in the target of 5 ms is less than the
-    // minimum of 5 packets.
+    // The line sends 1,000 packets per second, which is 5 packets in the target of 5 ms. Half of this number is below
+    // the minimum of 5 packets, so the minimum applies.
     assert_eq!((red.min, red.max), (Threshold::Packets(5), Threshold::Packets(15)));
     assert!((red.weight - 0.0009995).abs() < 1e-7, "{}", red.weight);
     let mut queue = build(config);

@@ -8,9 +8,9 @@
 //!
 //! **Mean interval.** A sample is the time from the last ACK that was forwarded at once to an arriving ACK. The time
 //! since the last spread ACK is not used, because of a bug: ns-2.35 reads the number of a spread ACK from a freed
-//! packet, and so does not store this ACK as the last ACK. The ns version that the paper used did not clear freed
-//! packets. In table 1, the paper states 8.57 Mbit/s. ns-2.35 reaches 4.7 Mbit/s if freed packets are not cleared, and
-//! 8.4 Mbit/s if they are cleared.
+//! packet. It therefore does not store the spread ACK as the last ACK. The ns version that the paper used did not clear
+//! freed packets. In table 1, the paper states 8.57 Mbit/s. ns-2.35 reaches 4.7 Mbit/s if freed packets are not
+//! cleared, and 8.4 Mbit/s if they are cleared.
 //!
 //! An ACK that only opens the window, or that ends an echo of ECN marks, is forwarded at once. ns-2 has no such ACKs.
 

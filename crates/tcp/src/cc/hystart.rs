@@ -6,8 +6,8 @@
 //! - A train of closely spaced ACKs lasts longer than half of the minimum RTT (section 4.1).
 //! - The minimum RTT of a round exceeds the overall minimum by more than 1/8, limited to 4 ms to 16 ms (section 4.2).
 //!
-//! The HyStart of ns-3 permits a longer train, up to the minimum RTT, and a larger rise, up to the minimum RTT, limited
-//! to 4 ms to 1 s. It compares the minimum of the first eight RTTs of a round.
+//! The HyStart of ns-3 permits a train of up to the minimum RTT. The RTT may rise by at most the minimum RTT, limited
+//! to 4 ms to 1 s. The minimum of the first eight RTTs of a round is compared.
 //!
 //! HyStart++ (RFC 9406) uses only the delay. Slow start then continues at 1/4 of the speed, until the RTT falls again.
 //!

@@ -1,10 +1,10 @@
 //! YeAH: grows like Scalable while the queue is short and like Reno otherwise, with early decongestion (Baiocchi,
 //! Castellani and Vacirca, YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
 //!
-//! The mode is slow if more than 80 segments are queued or the queueing delay exceeds 1/8 of the base RTT; otherwise it
-//! is fast, and the window grows as in Scalable. Early decongestion removes a queue of more than 80 segments if the
-//! window exceeds Reno's window. A loss reduces the window by the queue length, limited to 1/8 to 1/2 of the window.
-//! After 16 round trips in slow mode, a loss halves the window.
+//! The mode is slow if more than 80 segments are queued or the queueing delay exceeds 1/8 of the base RTT. Otherwise
+//! the mode is fast, and the window grows as in Scalable. Early decongestion removes a queue of more than 80 segments
+//! if the window exceeds Reno's window. A loss reduces the window by the queue length, limited to 1/8 to 1/2 of the
+//! window. After 16 round trips in slow mode, a loss halves the window.
 //!
 //! The constants are Linux's.
 

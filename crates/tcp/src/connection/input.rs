@@ -474,8 +474,8 @@ impl Connection {
         }
     }
 
-    /// Builds an ACK that is due before the application is notified of the FIN or after its last read, because the
-    /// application may then close the connection. An ACK without one of the reasons below waits: this end will
+    /// Builds a due ACK before the application is notified of the FIN, and after the application's last read, because
+    /// the application may then close the connection. An ACK without one of the reasons below waits. This end will
     /// probably send a segment in response to the FIN, and this segment carries the ACK.
     pub(super) fn answer_before_close(&mut self, now: Time) {
         let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count | AckReason::Pushed);

@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(sender.newly_marked(feedback(6, None), delivery(10)), 1);
         let mut older = AccEcnSender::new(0, false);
         assert_eq!(older.newly_marked(feedback(5, None), delivery(10)), 8);
-        // An ACK per segment brings the mean below the threshold again.
+        // An ACK per segment reduces the mean below the threshold again.
         for _ in 0..100 {
             assert_eq!(sender.newly_marked(feedback(6, None), delivery(1)), 0);
         }

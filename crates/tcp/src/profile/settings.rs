@@ -345,7 +345,7 @@ struct StackKey {
     change: Change,
 }
 
-/// How a key's value changes a profile.
+/// The effect of a key's value on a profile.
 enum Change {
     /// Sets the field that the function returns.
     Field(fn(&mut Profile) -> &mut dyn Setting),
@@ -415,7 +415,7 @@ impl Choice for FastRecovery {
     ];
 }
 
-/// When a receiver delays its ACKs (RFC 5681 section 4.2). `None` keeps the profile's value.
+/// Settings of delayed ACKs (RFC 5681 section 4.2). `None` keeps the profile's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
     /// True if ACKs are delayed.

@@ -12,7 +12,7 @@ use lopsided_core::{Duration, Time};
 #[derive(Debug)]
 pub(crate) struct AckScheduler {
     policy: Box<dyn AckPolicy>,
-    /// The state that the policy reads: unacknowledged data, and whether an ACK is scheduled.
+    /// The state that the policy reads: the unacknowledged data and the scheduled ACK.
     view: AckView,
     /// Estimated size of the peer's full segments.
     size: SegmentSize,

@@ -156,8 +156,8 @@ mod tests {
         segments.for_each(|number| records.hold(number, number + 1));
     }
 
-    /// Compares with captures of Linux 6.1. After a gap of one segment and a run of 20, 55 or 18 segments, the data
-    /// occupied one record more than necessary with 17 segments per record.
+    /// Compares with captures of Linux 6.1, in which 20, 55 or 18 segments arrived after a gap of one segment. After
+    /// the gap was filled, the data occupied one record more than 17 segments per record would require.
     #[test]
     fn the_segment_that_fills_a_hole_is_not_added_to_a_full_record() {
         for (run, expected) in [(20, 3), (55, 5), (18, 3), (16, 1), (17, 2)] {

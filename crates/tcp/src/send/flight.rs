@@ -78,7 +78,7 @@ impl Flight {
         }
     }
 
-    /// Sets the segment size after the handshake, and whether the peer sends SACK.
+    /// Sets the segment size after the handshake. `sack` is true if the peer sends SACK.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.mss = mss;
         self.sack = sack;

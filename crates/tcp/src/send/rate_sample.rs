@@ -128,7 +128,7 @@ impl Delivery {
         sample
     }
 
-    /// The rate of the reported sample, and whether that sample is app-limited. `None` before the first sample.
+    /// The rate of the reported sample, and true if that sample is app-limited. `None` before the first sample.
     pub fn rate(&self) -> Option<(BitRate, bool)> {
         let Reported { delivered, interval, app_limited } = self.reported;
         let bits = u128::from(delivered.get()) * 8 * u128::from(Duration::from_secs(1).as_nanos());

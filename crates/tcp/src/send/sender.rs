@@ -176,7 +176,7 @@ impl Sender {
         self.recovery.path(&self.flight)
     }
 
-    /// Sets the segment size after the handshake, and whether the peer sends SACK.
+    /// Sets the segment size after the handshake. `sack` is true if the peer sends SACK.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.flight.agree(mss, sack);
         self.limit.agree(u64::from(mss));

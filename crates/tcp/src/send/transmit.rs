@@ -308,7 +308,7 @@ impl Sender {
         self.hold.holds(flight.profile.nagle, flight.outstanding() > 0, self.snd_sml > flight.una())
     }
 
-    /// Records the end of a burst, and whether the congestion window ended the burst.
+    /// Records the end of a burst. `blocked_by_cwnd` is true if the congestion window ended the burst.
     fn note_window_use(&mut self, now: Time, blocked_by_cwnd: bool) {
         let flight = &self.flight;
         // tcp_rate_check_app_limited: the sender is app-limited if the window has space but neither new nor lost data

@@ -4,7 +4,7 @@
 //! visits the flow about 700 times per packet. In this module, the flow skips these rounds, and receives the service of
 //! all skipped rounds at once. If more than half of a host's busy flows become empty, all flows return early.
 //!
-//! Each slot of the wheel stands for a future round.
+//! Each slot of the wheel represents a future round.
 
 use super::ways::PLACES;
 

@@ -71,7 +71,7 @@ impl Bbr3 {
         }
     }
 
-    // When each state ends.
+    // The conditions that end a state.
 
     /// Chooses the time and the number of rounds until the next probe, partly at random (section 5.3.3.8).
     fn pick_wait(&mut self) {
