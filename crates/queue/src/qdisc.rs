@@ -75,7 +75,7 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
-    /// Like [`Qdisc::children`], mutably.
+    /// Like [`Qdisc::children`], but mutable.
     fn children_mut(&mut self) -> Option<&mut Classes> {
         None
     }
@@ -256,7 +256,7 @@ pub struct Waiting<'a> {
 pub struct Backlog {
     /// Number of queued packets.
     pub packets: u32,
-    /// Total size of these packets as IP packets.
+    /// Total size of the queued packets in bytes, without link headers.
     pub bytes: Bytes,
 }
 

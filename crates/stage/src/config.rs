@@ -59,7 +59,7 @@ pub trait StageKind: Part {
 pub enum StageSide {
     /// In front of the queue.
     Entry,
-    /// After the line.
+    /// Behind the line.
     Exit,
 }
 

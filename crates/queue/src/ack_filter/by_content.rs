@@ -12,7 +12,7 @@ use crate::{Qdisc, QueuedPacket};
 use lopsided_core::packet::Flags;
 use lopsided_core::{Bytes, Cx, Packet, Rng};
 
-/// An ACK filter with one of these rules.
+/// An ACK filter with the rule `conservative`, `aggressive` or `accurate_ecn`.
 #[derive(Debug)]
 pub(super) struct ByContent {
     rule: FilterRule,

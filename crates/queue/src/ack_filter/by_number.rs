@@ -12,7 +12,7 @@ use crate::{Qdisc, QueuedPacket};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Cx, Packet, Rng};
 
-/// An ACK filter with one of these rules.
+/// An ACK filter with the rule `cumulative` or `window`.
 #[derive(Debug)]
 pub(super) struct ByNumber {
     /// True for the rule `window`: an ACK also replaces an older ACK with the same number and a different window.

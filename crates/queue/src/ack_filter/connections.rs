@@ -44,7 +44,7 @@ fn mix(sum: u64, word: u64) -> u64 {
 
 /// The state that the table stores for a connection.
 pub(super) trait Known: Default {
-    /// The fields of an ACK that are stored.
+    /// The fields of an ACK that the table stores.
     type Ack;
 
     /// Returns the connection's queued ACKs, oldest first. A connection without queued ACKs may be evicted.

@@ -34,7 +34,7 @@ pub struct BdpConfig {
     pub flows: u32,
     /// True if ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// The place from which sensing packets are sent back.
+    /// The far end, which sends sensing packets back.
     pub far_end: FarEnd,
     /// Selects whether the delay samples include the base delay, which is the delay of the link without queues.
     pub base_delay: BaseDelay,

@@ -284,7 +284,7 @@ impl Discipline for CodelQueueConfig {
     }
 }
 
-// Texts of CoDel's keys, shared by all disciplines that contain CoDel.
+// Descriptions of CoDel's keys, shared by all disciplines that contain CoDel.
 pub(crate) const TARGET: &str = "Acceptable standing delay.";
 pub(crate) const INTERVAL: &str = "Packets are dropped or marked after the delay has exceeded the target for this time. Use about the longest round-trip time of the flows.";
 pub(crate) const ECN: &str = "Mark ECN-capable packets instead of dropping them (RFC 3168).";

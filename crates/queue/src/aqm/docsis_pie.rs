@@ -126,7 +126,7 @@ pub struct DocsisPieLaw {
     state: AqmState,
 }
 
-/// The state `aqm_state_` of appendix A.
+/// The AQM state (`aqm_state_` in appendix A).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AqmState {
     /// No packet is dropped until 1/3 of the buffer is full.
@@ -350,7 +350,7 @@ impl Qdisc for DocsisPie {
         let size = given.packet.size();
         self.limit.release(size);
         self.fill(cx.now());
-        // A departing packet spends tokens of the sustained rate.
+        // A departing packet removes tokens from the sustained rate's bucket.
         self.tokens = (self.tokens - size.get() as f64).max(0.0);
         Some(given)
     }

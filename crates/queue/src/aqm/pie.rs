@@ -91,7 +91,7 @@ pub struct Pie {
     probability: f64,
     /// Queueing delay at the last update.
     delay: Duration,
-    /// Queueing delay at the update before the last.
+    /// Queueing delay at the second-to-last update.
     old_delay: Duration,
     /// Remaining burst allowance.
     burst_left: Duration,
@@ -328,7 +328,7 @@ impl Part for PieQueueConfig {
     }
 }
 
-// Texts of PIE's keys, shared by all disciplines that contain PIE.
+// Descriptions of PIE's keys, shared by all disciplines that contain PIE.
 pub(crate) const TARGET: &str = "Target of the queueing delay.";
 pub(crate) const TUPDATE: &str = "The time between two updates of the drop probability.";
 pub(crate) const ALPHA: &str = "Weight of the difference between the delay and the target, in 1/s.";

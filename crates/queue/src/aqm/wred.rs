@@ -44,7 +44,7 @@ pub struct WredProfile {
     pub min: u32,
     /// Average backlog in packets above which all packets are dropped or marked.
     pub max: u32,
-    /// Probability at `max`.
+    /// Drop or mark probability at an average of `max`.
     pub probability: f64,
 }
 

@@ -14,7 +14,7 @@ use lopsided_core::{Bytes, Cx, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
 use std::collections::VecDeque;
 
-/// Settings of a deficit round robin.
+/// Settings of deficit round robin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrrConfig {
     /// The classes, numbered from 0.

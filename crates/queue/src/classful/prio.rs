@@ -11,7 +11,7 @@ use crate::{
 use lopsided_core::{Bytes, Cx, Packet};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Settings of strict priorities.
+/// Settings of strict-priority scheduling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrioConfig {
     /// The queue of each band, highest priority first.

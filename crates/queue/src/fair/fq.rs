@@ -146,7 +146,7 @@ struct Flow {
     place: Place,
 }
 
-/// The list that a flow is in.
+/// The list that contains a flow.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// The flow is in no list. It has been idle since this time.

@@ -29,7 +29,7 @@ const PAGE: usize = 1 << PAGE_BITS;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// Number of durations of zero.
+    /// Number of durations that are zero.
     zeros: u32,
     /// Number of the first page in `pages`.
     first: u32,

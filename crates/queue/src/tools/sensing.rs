@@ -26,7 +26,7 @@ const MOST_OUT: usize = 4096;
 /// Flag in the timestamp of a packet that the far end has sent back.
 const TURNED: u64 = 1 << 63;
 
-/// The far end: the place from which a discipline's sensing packets are sent back.
+/// The far end, which sends a discipline's sensing packets back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FarEnd {
     /// The far end of the discipline's own link.
@@ -39,9 +39,9 @@ impl Choice for FarEnd {
     const WORDS: &'static [(&'static str, FarEnd)] = &[("link", FarEnd::Link), ("stage", FarEnd::Stage)];
 }
 
-/// Text of the key for the far end, for all disciplines that send sensing packets.
+/// Description of the key that selects the far end, for all disciplines that send sensing packets.
 pub(crate) const FAR_END: &str = "Node that returns the discipline's probe packets: the far end of this link (link), or the next reflector stage on their path, which may be several links away (stage).";
-/// Text of the key for the smoothing.
+/// Description of the key that selects the smoothing.
 pub(crate) const SMOOTHING: &str = "Smoothing of round-trip times: as in RFC 6298 (rfc6298), or as printed in the dissertation, where RTTVAR replaces the old SRTT (printed).";
 
 /// Selects whether delay samples include the base delay, which is the delay of the link without a queue.
@@ -59,7 +59,7 @@ impl Choice for BaseDelay {
     const WORDS: &'static [(&'static str, BaseDelay)] = &[("subtract", BaseDelay::Subtract), ("keep", BaseDelay::Keep)];
 }
 
-/// Text of the key for the base delay.
+/// Description of the key that selects how the base delay is treated.
 pub(crate) const BASE_DELAY: &str = "How a delay sample treats the link's own delay: the shortest delay so far is subtracted from each sample (subtract), or the sample is used unchanged (keep).";
 
 /// Returns the timestamp of a sensing packet, including the flag [`TURNED`]; `None` for any other packet.
@@ -99,7 +99,7 @@ pub(crate) struct Sensor {
     made: Option<NewPacket>,
     /// Number of sensing packets sent.
     sent: u64,
-    /// Number of sensing packets that came back.
+    /// Number of sensing packets that returned.
     came_home: u64,
     /// Number of sensing packets that count as lost.
     given_up: u64,

@@ -60,9 +60,9 @@ pub struct QueueSample {
     pub arrived_packets: u64,
     /// Packets that the discipline dropped, on arrival or later.
     pub dropped_packets: u64,
-    /// Packets that left for the line.
+    /// Packets that departed.
     pub sent_packets: u64,
-    /// Bytes that left for the line.
+    /// Bytes that departed.
     pub sent_bytes: Bytes,
     /// Mean sojourn time of the packets that departed since the previous sample. `None` if no packet departed.
     pub sojourn_mean: Option<Duration>,
@@ -197,12 +197,12 @@ impl QueueStats {
         Bytes::new(self.dropped_bytes)
     }
 
-    /// Returns the number of packets that left for the line.
+    /// Returns the number of packets that departed.
     pub fn sent_packets(&self) -> u64 {
         self.sent_packets
     }
 
-    /// Returns the total size of the packets that left for the line.
+    /// Returns the total size of the packets that departed.
     pub fn sent_bytes(&self) -> Bytes {
         Bytes::new(self.sent_bytes)
     }
@@ -226,17 +226,17 @@ impl QueueStats {
         self.area_bytes.wrapping_add(waiting) as f64 / now.as_nanos() as f64
     }
 
-    /// Returns the mean sojourn time of the packets that left for the line. `None` if no packet has left.
+    /// Returns the mean sojourn time of the packets that departed. `None` if no packet has departed.
     pub fn mean_sojourn(&self) -> Option<Duration> {
         self.sojourn_sum.checked_div(self.sent_packets).map(Duration::from_nanos)
     }
 
-    /// Returns the longest sojourn time of the packets that left for the line.
+    /// Returns the longest sojourn time of the packets that departed.
     pub fn max_sojourn(&self) -> Duration {
         Duration::from_nanos(self.longest.max(self.recent_longest))
     }
 
-    /// Returns the sojourn times of the packets that left for the line.
+    /// Returns the sojourn times of the packets that departed.
     pub fn sojourns(&self) -> &Histogram {
         &self.sojourns
     }

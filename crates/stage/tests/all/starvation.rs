@@ -10,7 +10,7 @@ use lopsided_spec::{Given, Scalar, Value};
 use lopsided_stage::{STAGES, StageConfig, StageNode, StageRole};
 use std::net::Ipv4Addr;
 
-/// The largest default value of `max_delay` of all stages.
+/// The largest default `max_delay` of any stage.
 const MOST: Duration = Duration::from_millis(100);
 /// A fast connection, with an ACK every millisecond.
 const QUICK: u16 = 1;

@@ -214,7 +214,7 @@ impl Bbr {
         }
     }
 
-    /// Leaves ProbeRTT once its time has passed.
+    /// Leaves ProbeRTT when its duration has passed.
     fn leave_probe_rtt(&mut self, now: Time) {
         let now_ticks = self.ticks.at(now);
         if self.probe_rtt_until.is_none_or(|until| now_ticks <= until) {

@@ -90,7 +90,7 @@ impl Westwood {
         }
     }
 
-    /// Rounds down to whole bytes per tick.
+    /// Rounds a value down to whole bytes per tick.
     fn whole(&self, value: f64) -> f64 {
         if self.tick.is_zero() { value } else { libm::floor(value) }
     }

@@ -93,7 +93,7 @@ pub struct Profile {
     pub placeholders: Option<f64>,
     /// The receiver attributes losses to the channel up to this number of standard deviations above the expected loss.
     pub placeholder_margin: u32,
-    /// The computation of the retransmission timeout.
+    /// The rule by which the retransmission timeout is computed.
     pub rto: RtoRule,
     /// True if the handshake provides the first RTT sample (RFC 6298). False in ns-2, whose one-way agents have no
     /// handshake.
@@ -118,7 +118,7 @@ pub struct Profile {
     pub duplicates: DuplicateCount,
     /// True if the first two duplicate ACKs each release a segment of new data (RFC 3042).
     pub limited_transmit: bool,
-    /// How the window shrinks during a recovery.
+    /// The rule by which the window shrinks during a recovery.
     pub cwnd_reduction: CwndReduction,
     /// True if a loss sets the threshold to half of the smaller window: the congestion window or the peer's window
     /// (`tcp_input` of 4.4BSD, `slowdown` of ns-2).

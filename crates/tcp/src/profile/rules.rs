@@ -25,7 +25,8 @@ pub enum WindowUpdate {
     TwoSegments,
 }
 
-/// How duplicate ACKs are counted. An ACK that changes the window is not a duplicate (RFC 5681 section 2).
+/// The rule by which duplicate ACKs are counted. An ACK that changes the window is not a duplicate (RFC 5681 section
+/// 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DuplicateCount {
@@ -179,9 +180,9 @@ pub enum RtoRule {
     /// RFC 6298: smoothed RTT plus 4 times the mean deviation, between `min` and `max`; `initial` before the first
     /// sample.
     Rfc6298 {
-        /// The smallest timeout.
+        /// Minimum RTO.
         min: Duration,
-        /// The largest timeout.
+        /// Maximum RTO.
         max: Duration,
         /// The RTO before the first sample.
         initial: Duration,
@@ -191,20 +192,20 @@ pub enum RtoRule {
     Ticks {
         /// The tick of the coarse clock.
         tick: Duration,
-        /// How a sample is rounded to ticks.
+        /// The rule by which a sample is rounded to ticks.
         samples: TickSamples,
-        /// The smallest timeout.
+        /// Minimum RTO.
         min: Duration,
-        /// The largest timeout.
+        /// Maximum RTO.
         max: Duration,
         /// The RTO before the first sample.
         initial: Duration,
     },
     /// FreeBSD: RFC 6298 plus a constant `slop`, which the backoff does not double. A sample includes the current tick.
     FreeBsd {
-        /// The smallest timeout.
+        /// Minimum RTO.
         min: Duration,
-        /// The largest timeout.
+        /// Maximum RTO.
         max: Duration,
         /// The RTO before the first sample.
         initial: Duration,
@@ -216,7 +217,7 @@ pub enum RtoRule {
     Linux {
         /// Minimum of the deviation term.
         min: Duration,
-        /// The largest timeout.
+        /// Maximum RTO.
         max: Duration,
         /// The RTO before the first sample.
         initial: Duration,
@@ -244,7 +245,7 @@ impl RtoRule {
         }
     }
 
-    /// The largest timeout.
+    /// The maximum RTO.
     pub fn max(self) -> Duration {
         match self {
             RtoRule::Rfc6298 { max, .. }
@@ -266,7 +267,7 @@ impl RtoRule {
     }
 }
 
-/// How an RTT sample is converted to ticks.
+/// The rule by which an RTT sample is converted to ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TickSamples {
@@ -360,7 +361,7 @@ pub enum BufferRule {
     Auto {
         /// Initial size, in bytes.
         initial: Bytes,
-        /// The largest size.
+        /// Maximum size, in bytes.
         max: Bytes,
     },
     /// FreeBSD: the buffer grows by `step` after a round trip that used 7/8 of the buffer. A receive buffer grows only
@@ -370,7 +371,7 @@ pub enum BufferRule {
         initial: Bytes,
         /// Growth per round trip, in bytes.
         step: Bytes,
-        /// The largest size.
+        /// Maximum size, in bytes.
         max: Bytes,
     },
 }

@@ -28,7 +28,7 @@ use reduction::progress::Reduction;
 use tail_probe::TailProbe;
 use undo_state::UndoState;
 
-/// State of loss detection and recovery of one connection.
+/// The loss detection and recovery state of one connection.
 #[derive(Debug)]
 pub(crate) struct Recovery {
     ca_state: CaState,

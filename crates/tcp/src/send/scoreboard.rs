@@ -193,7 +193,7 @@ pub(crate) struct Scoreboard {
     /// The second part of each record's stamp; `None` if the connection does not measure the delivery rate.
     #[expect(clippy::box_collection, reason = "most connections have none")]
     rates: Option<Box<VecDeque<RatePart>>>,
-    /// Number of the first record of the ring.
+    /// Number of the first record in the ring.
     base: u64,
     sack_ranges: SackRanges,
     sacked_bytes: u64,

@@ -243,7 +243,7 @@ const PROBES: &[Probe] = &[
         fate: |up, number, _| if up && scattered(number) < 3 { Fate::Lost } else { Fate::Arrives },
         ..QUIET
     },
-    // A long transfer, whose buffers and windows grow.
+    // A long transfer, during which buffers and windows grow.
     Probe { writes: &[(0, 3_000_000)], ..QUIET },
     Probe {
         writes: &[(0, 3_000_000)],

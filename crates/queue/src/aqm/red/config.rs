@@ -13,7 +13,7 @@ pub struct RedConfig {
     pub min: Threshold,
     /// Average backlog above which all packets are dropped or marked.
     pub max: Threshold,
-    /// Probability at `max`.
+    /// Drop or mark probability at an average of `max`.
     pub probability: f64,
     /// Average packet size in bytes. Together with `bandwidth` it determines how fast the average decays while the
     /// queue is idle.

@@ -133,7 +133,7 @@ pub(crate) struct Slope {
     min: f64,
     max: f64,
     gentle: bool,
-    /// Probability at `max`.
+    /// Drop or mark probability at an average of `max`.
     pub probability: f64,
     /// Number of packets since the last selected packet. `None` while the average is below or above the slope.
     count: Option<u32>,
@@ -212,9 +212,9 @@ pub(crate) struct Adaptation {
 impl Adaptation {
     /// Time between two adaptations.
     const INTERVAL: Duration = Duration::from_millis(500);
-    /// Largest probability that may still be increased.
+    /// The probability increases only while it is at most this value.
     const TOP: f64 = 0.5;
-    /// Smallest probability that may still be decreased.
+    /// The probability decreases only while it is at least this value.
     const BOTTOM: f64 = 0.01;
     /// Maximum increase of the probability per adaptation.
     const ALPHA: f64 = 0.01;

@@ -9,13 +9,13 @@ pub(super) enum FlowState {
     /// The entry is unused.
     #[default]
     None,
-    /// In the list of new flows.
+    /// The flow is in the list of new flows.
     Sparse,
     /// A sparse flow that became empty. It is kept in the list of busy flows for one turn.
     Waiting,
-    /// Busy: either in the list of busy flows, or skipping rounds.
+    /// The flow is busy: it is in the list of busy flows, or it skips rounds.
     Bulk,
-    /// Empty. The flow is kept until COBALT's state has decayed.
+    /// The flow is empty, and is kept until COBALT's state has decayed.
     Decaying,
 }
 

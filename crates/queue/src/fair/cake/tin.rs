@@ -68,7 +68,7 @@ impl Tin {
             quantum: (TIN_QUANTUM * plan.share) as i64,
             deficit: 0,
             next: Time::ZERO,
-            // Linux's cake_set_rate: the bytes of 1/4096 s, within bounds.
+            // Linux's cake_set_rate: the number of bytes that the rate sends in 1/4096 s, within bounds.
             flow_quantum: rate.map_or(MTU, |rate| ((rate.as_bps() / 8) >> 12).clamp(LEAST_QUANTUM, MTU)),
             cobalt: cobalt_for(rate, config.rtt),
             rate,

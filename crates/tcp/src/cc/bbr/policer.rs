@@ -29,7 +29,7 @@ pub(super) enum Judgement {
     Over,
 }
 
-/// State of the detection.
+/// State of the policer detection.
 #[derive(Debug, Default)]
 pub(super) struct Policer {
     /// True while an interval is being measured.

@@ -198,7 +198,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// The state of a cycle of ProbeBW.
+/// The state of a ProbeBW cycle.
 #[derive(Debug, Default)]
 pub(super) struct ProbeBw {
     pub acks: AckPhase,

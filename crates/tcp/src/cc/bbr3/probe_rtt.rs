@@ -49,7 +49,7 @@ impl Bbr3 {
         }
     }
 
-    /// Leaves ProbeRTT once its time has passed.
+    /// Leaves ProbeRTT when its duration has passed.
     pub(super) fn leave_probe_rtt_if_done(&mut self, now: Time) {
         if self.propagation.until.is_none_or(|until| now <= until) {
             return;
