@@ -1,4 +1,4 @@
-//! Code that all stages which delay ACKs share: connections, and plain ACKs that wait for their departure times.
+//! Code shared by all stages that delay ACKs: connections, and plain ACKs that wait for their departure times.
 //!
 //! An ACK is plain if it has no data, no flag except ACK, no SACK blocks and no counts of ECN marks. Any other segment
 //! is forwarded at once, after the waiting ACKs of its connection.

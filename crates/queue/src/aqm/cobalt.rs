@@ -89,7 +89,8 @@ impl Cobalt {
         let now = cx.now();
         let sojourn = now - packet.enqueued_at;
         let allowed = config.mtu_time * u64::from(busy_flows.saturating_mul(2).max(4));
-        // If the count has not decayed to 0, the control law signals as soon as the delay exceeds the target again.
+        // If the count has not decayed to 0, the control law drops or marks a packet as soon as the delay exceeds the
+        // target again.
         let mut is_due = self.is_due(now);
         // Linux's cobalt_should_drop: `is_late` is updated after each change of `drop_next`, except at the start of an
         // episode. COBALT therefore drops at once if the queue was idle for longer than one interval.

@@ -127,7 +127,7 @@ impl Sensor {
         // Timestamps must be unique, even for packets that arrive in the same nanosecond.
         let stamp = now.as_nanos().max(self.newest + 1);
         self.newest = stamp;
-        // Bound the memory even if the link never sends sensing packets back.
+        // Limit the memory use even if the link never sends sensing packets back.
         if self.out.len() == MOST_OUT {
             self.out.pop_front();
             self.given_up += 1;

@@ -131,7 +131,7 @@ fn the_shaper_counts_cells() {
     for id in 0..100 {
         queue.enqueue(packet_with(Ecn::NotEct, id, 100), &mut cx(Time::ZERO, &mut accounting));
     }
-    // A packet of 140 bytes takes 3 ATM cells, which are 159 bytes and take 1.5 ms.
+    // A packet of 140 bytes takes 3 ATM cells (159 bytes), which are sent in 1.5 ms.
     let mut now = Time::ZERO;
     for id in 0..100_u64 {
         now = queue.ready_at(now).unwrap();

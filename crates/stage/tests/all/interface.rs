@@ -1,4 +1,4 @@
-//! Tests of what all kinds of stages have in common: names, positions, and the quantities that they report.
+//! Tests of the properties that all kinds of stages have in common: names, positions, and reported quantities.
 
 use crate::common::{Bench, at};
 use lopsided_core::packet::AckPrefix;

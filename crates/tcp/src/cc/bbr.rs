@@ -173,7 +173,7 @@ impl Bbr {
         let expired = now_ticks.saturating_since(self.min_rtt_at) > MIN_RTT_WINDOW;
         if let Some(rtt) = ack.newest_rtt {
             let rtt = Duration::from_micros(microseconds(rtt).max(1));
-            // A delayed ACK would replace an expired minimum RTT by an RTT that is too long.
+            // A delayed ACK would replace an expired minimum RTT with an RTT that is too long.
             if (expired && !ack.maybe_delayed) || self.min_rtt.is_none_or(|min| rtt < min) {
                 self.min_rtt = Some(rtt);
                 self.min_rtt_at = now_ticks;
@@ -321,7 +321,8 @@ impl Bbr {
         fixed_point::bdp(bandwidth, min_rtt, gain).min(LARGEST / self.mss)
     }
 
-    /// Returns the target of the bytes in flight at a given gain, including the allowance for offload and delayed ACKs.
+    /// Returns the target for the bytes in flight at a given gain, including the allowance for offload and delayed
+    /// ACKs.
     fn in_flight_for(&self, bandwidth: u64, gain: u64) -> u64 {
         self.with_budget(self.bdp(bandwidth, gain)) * self.mss
     }

@@ -175,7 +175,8 @@ impl Bbr3 {
         inflight.max(least) + if self.state == State::ProbeBwUp { 2 * self.mss } else { 0 }
     }
 
-    /// Returns the target of the bytes in flight at a bandwidth, including the allowance for offload and delayed ACKs.
+    /// Returns the target for the bytes in flight at the bandwidth `bw`, including the allowance for offload and
+    /// delayed ACKs.
     fn inflight_at(&self, bw: f64) -> u64 {
         self.with_budget(self.bdp(bw).min(LARGEST as f64) as u64)
     }
@@ -192,7 +193,7 @@ impl Bbr3 {
         self.with_budget(gained.saturating_add(self.extra_acked.max() as u64))
     }
 
-    /// Returns the target of the bytes in flight: one BDP, or the window if the window is smaller.
+    /// Returns the target for the bytes in flight: one BDP, or the window if the window is smaller.
     fn target_inflight(&self) -> u64 {
         (self.bdp(self.bw) as u64).min(self.cwnd)
     }

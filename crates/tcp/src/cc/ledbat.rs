@@ -34,7 +34,7 @@ pub struct Ledbat {
     current: [i64; CURRENT],
     /// Position of the next sample.
     next: usize,
-    /// The minimum of each of the last ten minutes, in ms.
+    /// The minimum delay in each of the last ten minutes, in ms.
     base: [i64; HISTORY],
     /// Start of the current minute.
     minute: Time,

@@ -80,7 +80,7 @@ impl<const N: usize> MaxOf<N> {
 /// the path (MarkConnectionAppLimited in section 5.3.4.3).
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
-    /// The delivered counts when the first segment was sent, and after the last segment was delivered.
+    /// The delivered byte counts at the time the first segment was sent, and after the last segment was delivered.
     octets: Option<(u64, u64)>,
 }
 

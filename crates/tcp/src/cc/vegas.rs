@@ -15,7 +15,7 @@ use lopsided_core::{Duration, Time};
 const ALPHA: u64 = 2;
 const BETA: u64 = 4;
 const GAMMA: u64 = 1;
-/// With so few RTT samples, all samples may come from delayed ACKs, so the queue length is not estimated.
+/// Number of RTT samples that is too small for an estimate, because all samples may come from delayed ACKs.
 const TOO_FEW: u32 = 2;
 
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use lopsided_core::{Duration, Time};
 
 /// Three segments, in units of 1/2 segment.
 const BETA: u64 = 6;
-/// With so few RTT samples, all samples may come from delayed ACKs, so the queue length is not estimated.
+/// Number of RTT samples that is too small for an estimate, because all samples may come from delayed ACKs.
 const TOO_FEW: u32 = 2;
 
 #[derive(Debug, Default)]

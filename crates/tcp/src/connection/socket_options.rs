@@ -62,7 +62,7 @@ impl Connection {
         self.ecn.set_option(on);
     }
 
-    /// Sets the longest time without acknowledgements or answers to window probes, after which the connection fails
+    /// Sets the time after which the connection fails if the peer neither acknowledges data nor answers window probes
     /// (TCP_USER_TIMEOUT, RFC 5482). With `None`, the connection fails after 15 retransmissions or probes.
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
         self.send.flight.user_timeout = timeout;

@@ -26,7 +26,7 @@ pub const PROFILES: &[&str] = &["linux-6.1", "linux-6.12", "freebsd-7", "linux-2
 ///
 /// # Examples
 ///
-/// Linux 6.1 without delayed ACKs, as a configuration of one end uses it:
+/// Linux 6.1 without delayed ACKs, for the configuration of one end:
 ///
 /// ```
 /// use lopsided_core::Bytes;

@@ -18,10 +18,11 @@ pub enum MetricsSave {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WindowUpdate {
-    /// If less than one segment of the advertised window was left (RFC 9293 section 3.8.6.2.2).
+    /// The receiver notifies the peer if less than one segment of the advertised window was left (RFC 9293 section
+    /// 3.8.6.2.2).
     NearlyClosed,
-    /// If the right edge of the window can move by two segments or by half of the buffer (4.4BSD; TCP/IP Illustrated
-    /// volume 2, section 26.3).
+    /// The receiver notifies the peer if the right edge of the window can move by two segments or by half of the buffer
+    /// (4.4BSD; TCP/IP Illustrated volume 2, section 26.3).
     TwoSegments,
 }
 
@@ -36,7 +37,7 @@ pub enum DuplicateCount {
     InARow,
 }
 
-/// The ECN mode: the values 0, 2, 1, 5 and 3 of Linux's tcp_ecn (5 and 3 since Linux 6.18).
+/// The ECN mode. The modes correspond to the values 0, 2, 1, 5 and 3 of Linux's tcp_ecn (5 and 3 since Linux 6.18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EcnRule {
@@ -322,7 +323,7 @@ pub enum FastRecovery {
     CarefulReno,
 }
 
-/// How the window shrinks to the new threshold during a recovery.
+/// The rule by which the window shrinks to the new threshold during a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CwndReduction {

@@ -1,4 +1,4 @@
-//! The fill level of a receive buffer and the segment sizes, from which the window is computed.
+//! The inputs of the window computation: the fill level of a receive buffer, and the segment sizes.
 
 /// Payload sizes of segments, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -53,7 +53,7 @@ impl Recovery {
         self.ca_state != CaState::Loss || self.undo.can_undo()
     }
 
-    /// Measures the reordering degree from a segment that was delivered out of order. For connections with SACK.
+    /// Measures the reordering degree from a segment that was delivered out of order. Used only with SACK.
     #[inline]
     pub fn note_reordering(&mut self, flight: &Flight, outcome: &mut AckOutcome) {
         if let Some(from) = outcome.reordered_from.take() {

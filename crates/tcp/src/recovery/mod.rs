@@ -305,7 +305,7 @@ impl Recovery {
         segments
     }
 
-    /// Resets the count of duplicate ACKs after new data was acknowledged. For connections with SACK.
+    /// Resets the count of duplicate ACKs after new data was acknowledged. Used only with SACK.
     #[inline]
     pub fn on_sack_progress(&mut self) {
         self.dupacks = 0;

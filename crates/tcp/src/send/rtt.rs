@@ -320,8 +320,9 @@ mod tests {
         assert_eq!(rtt.rto(), MS(300));
         rtt.sample(at_ms(2300), MS(149), 0, 0);
         assert_eq!(rtt.rto(), MS(400));
-        // tcp_xmit_timer adds 1/8 of the error to SRTT and 1/4 of its change to the deviation. A sample of 10 ticks and two of
-        // 2 ticks give SRTTs of 80/8, 72/8 and 65/8 ticks, and deviations of 20/4, 23/4 and 25/4 ticks.
+        // tcp_xmit_timer adds 1/8 of the error to SRTT and 1/4 of its change to the deviation. A sample of 10 ticks and
+        // two samples of 2 ticks lead to SRTTs of 80/8, 72/8 and 65/8 ticks, and deviations of 20/4, 23/4 and 25/4
+        // ticks.
         let mut rtt = RttEstimator::new(rule(TickSamples::Boundaries), MS(0));
         let timeouts = [(1000, 1000), (2000, 200), (3000, 200)].map(|(at, ms)| {
             rtt.sample(at_ms(at), MS(ms), 0, 0);

@@ -152,7 +152,7 @@ impl Linux {
         self.quick > 0 && !self.pingpong
     }
 
-    /// Delays an ACK by the adaptive timeout, at most by one RTT (`tcp_send_delayed_ack`).
+    /// Delays an ACK by the adaptive timeout, but by at most one RTT (`tcp_send_delayed_ack`).
     fn delay_adaptively(&mut self, now: Time, clock: Time, rtt: Option<Duration>) -> AckDecision {
         let mut ato = self.ato;
         if ato > self.min {
@@ -222,7 +222,7 @@ impl Linux {
         self.ato = self.min;
     }
 
-    /// Detects the end of a write of the peer: a short in-order segment, or a segment with PSH (`tcp_measure_rcv_mss`).
+    /// Detects the end of the peer's write: a short in-order segment, or a segment with PSH (`tcp_measure_rcv_mss`).
     fn note_end(&mut self, data: &ArrivedData, rcv_mss: u32) {
         if data.len < rcv_mss {
             self.pushed_again |= self.pushed;
@@ -231,7 +231,7 @@ impl Linux {
         self.pushed |= data.push && self.heeds_push;
     }
 
-    /// Grants two quick ACKs after a segment without ECT (probably a retransmission) or the first CE mark.
+    /// Grants two quick ACKs after a segment without ECT (probably a retransmission), and after the first CE mark.
     fn watch_codepoint(&mut self, ecn: Ecn) {
         let mark_begins = std::mem::take(&mut self.mark_begins);
         let again = ecn == Ecn::NotEct && self.ect_seen;

@@ -5,7 +5,8 @@ use super::script::{MSS, NO_SACK, PEER, Peer, Script, TIMESTAMPS, linux};
 use crate::{CaState, CwndReduction, FastRecovery, LossDetection, Profile};
 use lopsided_core::Bytes;
 
-/// Returns a script in which ten segments were sent at 100 ms. No segment is acknowledged, and more data waits.
+/// Returns a script in which ten segments were sent at 100 ms. No segment is acknowledged, and more data waits to be
+/// sent.
 fn ten_out(profile: Profile, no_sack: bool) -> Script {
     let mut t = Script::established(profile, if no_sack { NO_SACK } else { PEER });
     t.sends_train(100, 60_000, 1, 10_001);

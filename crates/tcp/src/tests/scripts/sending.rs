@@ -273,7 +273,8 @@ fn sack_blocks_shorten_the_data_of_segments() {
 
 #[test]
 fn max_burst_limits_each_burst_and_spreads_bursts_over_the_rtt() {
-    // Balakrishnan, Padmanabhan and Katz 1999, figure 19: maxburst / (cwnd / srtt), with 10 segments and 100 ms.
+    // Balakrishnan, Padmanabhan and Katz 1999, figure 19: the time between bursts is maxburst / (cwnd / srtt). Here,
+    // cwnd is 10 segments and srtt is 100 ms.
     let mut t = Script::established(Profile { max_burst: 4, ..linux() }, PEER);
     t.sends_train(100, 60_000, 1, 4001);
     t.expect_nothing_until(139);

@@ -36,7 +36,7 @@ fn each_timeout_doubles_the_next_and_sends_one_segment() {
 
 #[test]
 fn a_segment_that_the_interface_rejects_is_retried_every_500_ms() {
-    // Linux's tcp_send_probe0: the first attempt follows after the RTO, later attempts after
+    // Linux's tcp_send_probe0: the first attempt is made after the RTO, and later attempts after
     // TCP_RESOURCE_PROBE_INTERVAL without backoff.
     let mut t = Script::established(linux(), PEER);
     t.interface_full = true;
