@@ -204,7 +204,7 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
     }
 }
 
-/// Counters of one class since the start of the run. Sizes are those of IP packets, without link headers.
+/// Counters of one class since the start of the run. Sizes are IP packet sizes, without link headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassStats {
     /// Backlog of the class.

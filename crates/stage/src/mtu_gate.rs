@@ -23,8 +23,7 @@ pub struct MtuGate {
 }
 
 impl MtuGate {
-    /// Creates a gate. `number` is its index among all gates of the network, from which the router's address is
-    /// derived.
+    /// Creates a gate. `number` is its index among all gates of the network, and determines the router's address.
     pub fn new(mtu: u16, number: u16) -> MtuGate {
         let [high, low] = number.to_be_bytes();
         let router = (Ipv4Addr::new(10, 255, high, low), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0xff, number));

@@ -117,7 +117,7 @@ impl Listener {
         self.overflows
     }
 
-    /// Number of SYNs and handshake ACKs that were dropped, and of handshakes that were replaced (Linux's ListenDrops).
+    /// Number of dropped SYNs and handshake ACKs, plus the number of replaced handshakes (Linux's ListenDrops).
     pub fn drops(&self) -> u64 {
         self.drops
     }

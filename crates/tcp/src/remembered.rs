@@ -1,4 +1,4 @@
-//! Path metrics that a host saves per destination at the end of a connection (Linux's `tcp_metrics`).
+//! Path metrics that a host saves for each destination at the end of a connection (Linux's `tcp_metrics`).
 
 use crate::info::TcpInfo;
 use crate::profile::{MetricsSave, Profile};

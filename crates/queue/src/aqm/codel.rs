@@ -32,7 +32,7 @@ pub struct CodelConfig {
     /// Sojourn time above which every ECN-capable packet is marked, independently of the control law. `None`: no
     /// threshold.
     pub ce_threshold: Option<Duration>,
-    /// A packet is not dropped if at most this many bytes, including link headers, wait behind the packet.
+    /// A packet is not dropped if at most this number of bytes, including link headers, wait behind the packet.
     pub mtu: Bytes,
 }
 

@@ -147,7 +147,7 @@ struct Tokens {
     counted: Time,
 }
 
-/// Returns the time in nanoseconds that it takes to send this many bytes at this rate.
+/// Returns the transmission time of `size` at `rate`, in nanoseconds.
 fn nanos_at(rate: BitRate, size: Bytes) -> u64 {
     rate.time_to_send(size, 0).0.as_nanos()
 }

@@ -82,7 +82,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
     ///
     /// # Panics
     ///
-    /// If the queue is not empty.
+    /// Panics if the queue is not empty.
     pub fn new(queue: Q) -> CheckedQdisc<Q> {
         assert_eq!(queue.backlog(), Backlog::default(), "the queue must be empty");
         let seen = Arc::new(Mutex::new(Vec::new()));

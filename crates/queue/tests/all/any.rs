@@ -40,7 +40,7 @@ fn checked(config: QueueConfig) -> QueueConfig {
     QueueConfig::new(Checked(config))
 }
 
-/// A discipline that releases packets only at multiples of this many nanoseconds, and does not implement `peek`.
+/// A discipline that releases packets only at multiples of this number of nanoseconds, and does not implement `peek`.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct SlottedConfig(u64, QueueConfig);
 

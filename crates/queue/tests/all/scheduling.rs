@@ -357,7 +357,7 @@ fn adaptive_red_changes_its_probability_by_the_papers_steps() {
         }
         queue.dequeue(&mut cx(now, &mut accounting));
     }
-    // The average is above its range after the first 0.5 s, so the probability grows by six steps of 0.01. The
+    // The average is above the target range after the first 0.5 s, so the probability grows by six steps of 0.01. The
     // probability has not decreased yet.
     let after = probability(&queue);
     assert!((0.14..0.17).contains(&after), "{after}");

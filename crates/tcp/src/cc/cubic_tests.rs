@@ -162,7 +162,8 @@ fn an_undo_restores_window_and_threshold() {
     assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(1000 * MSS), None));
 }
 
-/// During a repair the window is below the threshold. Linux treats this as slow start, so HyStart may end slow start.
+/// During a repair the window is below the threshold. Linux treats this state as slow start, so HyStart may end slow
+/// start.
 #[test]
 fn hystart_can_lower_the_threshold_during_a_recovery() {
     let after = |reduced_to: Option<u64>| {

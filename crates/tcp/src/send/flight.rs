@@ -126,7 +126,7 @@ impl Flight {
         self.peer_window = size;
     }
 
-    /// True if the number of duplicate ACKs determines the losses, even with SACK (FreeBSD).
+    /// True if losses are detected by counting duplicate ACKs, even with SACK (FreeBSD).
     pub fn counts_duplicates(&self) -> bool {
         self.profile.loss_detection == LossDetection::FreeBsd
     }

@@ -341,7 +341,7 @@ impl Sender {
         let Some(used) = self.window_use.unused_for(now, flight.outstanding(), flight.rtt.rto()) else { return };
         let cwnd = flight.controller.cwnd().get();
         // Outside of the Open state, or while the send buffer limits the sender, the window is not reduced; only the
-        // RTO is restarted.
+        // period of one RTO restarts.
         if self.recovery.ca_state() == CaState::Open && !self.limit.is_awaited() {
             let used = used.max(flight.profile.initial_window(Bytes::new(flight.mss())).get());
             if used < cwnd {

@@ -145,7 +145,7 @@ impl Bucket {
     }
 }
 
-/// Returns the transmission time in nanoseconds of this many bytes at this rate.
+/// Returns the transmission time of `size` at `rate`, in nanoseconds.
 fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
     rate.time_to_send(size, 0).0.as_nanos() as i64
 }

@@ -55,9 +55,9 @@ pub(super) struct Linux {
     duplicates: u32,
     /// Number of duplicate ACKs that the pending compressed ACK replaces.
     compressed: u32,
-    /// True if an unacknowledged segment ended a write of the peer.
+    /// True if an unacknowledged segment ended one of the peer's writes.
     pushed: bool,
-    /// True if at least two unacknowledged segments each ended a write of the peer.
+    /// True if at least two unacknowledged segments each ended one of the peer's writes.
     pushed_again: bool,
     /// True in pingpong mode: this end's data carries the acknowledgements.
     pingpong: bool,

@@ -28,7 +28,8 @@ fn at(number: u64) -> Time {
 
 type Nth = fn(u64) -> u64;
 
-/// The `place`-th number below `HOLES`, ascending, descending or scattered. 61,681 is coprime to 20,000.
+/// Functions that return the `place`-th number below `HOLES` in ascending, descending or scattered order. 61,681 is
+/// coprime to 20,000.
 const ORDERS: [(&str, Nth); 3] =
     [("up", |place| place), ("down", |place| HOLES - 1 - place), ("all over", |place| place * 61_681 % HOLES)];
 
@@ -111,7 +112,7 @@ fn the_capacity_follows_the_window_in_steps() {
     }
 }
 
-/// If the measurement of the rate is enabled later, segments sent before are measured from their transmission on.
+/// If the rate measurement is enabled later, segments that were sent earlier are measured from their transmission on.
 #[test]
 fn stamps_are_kept_from_the_call_on() {
     let mut board = Scoreboard::default();

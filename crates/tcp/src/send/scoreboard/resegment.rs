@@ -12,7 +12,7 @@ impl Scoreboard {
     pub fn cut_to(&mut self, full: u64) {
         let mut ring = VecDeque::with_capacity(2 * self.ring.len());
         let mut rates = VecDeque::new();
-        // For each old record number, and for the end of the list, the new record number.
+        // The new record number of each old record, and of the end of the list.
         let mut places = Vec::with_capacity(self.ring.len() + 1);
         for (index, sent) in self.ring.iter().enumerate() {
             places.push(self.base + ring.len() as u64);

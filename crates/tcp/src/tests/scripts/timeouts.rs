@@ -83,8 +83,8 @@ fn the_backed_off_rto_stays_until_new_data_gives_a_sample() {
 
 #[test]
 fn a_stack_that_counts_ticks_measures_the_rtt_of_one_segment_at_a_time() {
-    // 4.4BSD's t_rtt: without timestamps the RTT of one segment at a time is measured. ns-2 measures it in ticks of 100
-    // ms.
+    // 4.4BSD's t_rtt: without timestamps the RTT of one segment at a time is measured. ns-2 measures the RTT in ticks
+    // of 100 ms.
     let ns2 = Profile { initial_window_segments: 4, ..Profile::ns2_reno() };
     let mut t = Script::established(ns2, NO_SACK);
     assert_eq!(t.info().rto, Duration::from_secs(6), "ns-2 takes no sample from the handshake");
