@@ -12,7 +12,7 @@
 //! - `conservative` and `aggressive` are CAKE's rules in Linux (tc-cake(8)). The new ACK must cover the flags, options,
 //!   SACK blocks and timestamps of the removed ACK. At most one ACK is removed per arrival.
 //! - `accurate_ecn` also removes ACKs that count ECN marks (RFC 9768), if the sender counts the same number of marks
-//!   without them: see `rule.rs`.
+//!   without the removed ACKs: see `rule.rs`.
 //!
 //! The filter removes the fraction `share` of the superfluous ACKs, evenly spaced or chosen at random. It is active
 //! while the backlog is at least `above` and less than `below`.

@@ -1,9 +1,10 @@
 //! COBALT: a combination of CoDel and BLUE (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN
 //! 2019). It is the AQM of CAKE (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
 //!
-//! CoDel acts on sojourn times. While they are below the target, CoDel's count decreases step by step. The next episode
-//! starts from the remaining count. BLUE acts on unresponsive flows: its drop probability grows while the queue
-//! overflows and shrinks while the queue is empty, at most once per `target`. BLUE also drops ECN-capable packets.
+//! CoDel acts on sojourn times. While the sojourn times are below the target, CoDel's count decreases step by step. The
+//! next episode starts from the remaining count. BLUE acts on unresponsive flows: its drop probability grows while the
+//! queue overflows and shrinks while the queue is empty, at most once per `target`. BLUE also drops ECN-capable
+//! packets.
 //!
 //! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow. [`CobaltQueue`] is a FIFO queue that
 //! COBALT controls. The last packet of a queue is never dropped.

@@ -1,8 +1,8 @@
 //! A shaper inside a tree of disciplines: a token bucket that limits the rate of its child (Linux's `sch_tbf`,
 //! tc-tbf(8)).
 //!
-//! The head packet of the child waits until the bucket contains enough tokens for the packet. With a `peakrate`, it
-//! also waits for a second bucket of depth `mtu`.
+//! The head packet of the child waits until the bucket contains enough tokens for the packet. With a `peakrate`, the
+//! packet also waits for a second bucket of depth `mtu`.
 //!
 //! The size of a packet is the size of the IP packet plus `overhead`. A packet larger than the bucket is dropped on
 //! arrival. Linux segments the packet if possible.

@@ -9,7 +9,8 @@
 //! The HyStart of ns-3 permits a train of up to the minimum RTT. The RTT may rise by at most the minimum RTT, limited
 //! to 4 ms to 1 s. The minimum of the first eight RTTs of a round is compared.
 //!
-//! HyStart++ (RFC 9406) uses only the delay. Slow start then continues at 1/4 of the speed, until the RTT falls again.
+//! HyStart++ (RFC 9406) uses only the delay. After a rise of the RTT, slow start continues at 1/4 of the speed, until
+//! the RTT falls again.
 //!
 //! Not implemented: HyStart++ for paced senders, which does not limit the growth to eight segments per ACK.
 

@@ -353,7 +353,8 @@ impl Connection {
 
     // Trace of internal events.
 
-    /// Records the kinds of events in `mask`, and no other kinds. Read the events with [`Connection::poll_trace`].
+    /// Sets the kinds of events to record; all other kinds are not recorded. Read the events with
+    /// [`Connection::poll_trace`].
     pub fn listen_to(&mut self, mask: TcpEventMask) {
         self.send.flight.trace.listen_to(mask);
     }

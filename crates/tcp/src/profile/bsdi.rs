@@ -13,9 +13,9 @@ const SLOW_TICK: Duration = Duration::from_millis(500);
 const CALLOUT_TICK: Duration = Duration::from_millis(10);
 
 impl Profile {
-    /// BSD/OS 3.0, a descendant of 4.4BSD-Lite2: the operating system of the hosts in balakrishnan1999. It has an
-    /// initial window of one segment, no SACK, and Reno's recovery. It sends an ACK for every second segment or after
-    /// 200 ms. RTTs and retransmission timers are measured in ticks of 500 ms, and the RTO is at least 1 s.
+    /// BSD/OS 3.0, a descendant of 4.4BSD-Lite2: the operating system of the hosts in balakrishnan1999. The profile has
+    /// an initial window of one segment, no SACK, and Reno's recovery. It sends an ACK for every second segment or
+    /// after 200 ms. RTTs and retransmission timers are measured in ticks of 500 ms, and the RTO is at least 1 s.
     ///
     /// Deviations: duplicate ACKs for data that a timeout retransmitted start no fast retransmit. ACKs are sent before
     /// the application reads. Buffers are rounded up to whole segments.

@@ -182,7 +182,7 @@ impl Undo {
     }
 }
 
-/// The part of a probe to which the data belongs that ACKs now report as delivered.
+/// The part of a probe to which the currently acknowledged data belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     /// No probe.
