@@ -777,7 +777,7 @@ class FtpApp(TypedDict):
     pause_s: float
 
 class HttpApp(TypedDict):
-    """Web pages. The receiver of data loads one page after the other and requests the objects of each page."""
+    """Web pages. The data receiver loads one page after another and requests the objects of each page."""
 
     kind: Literal["http"]
     objects: int
