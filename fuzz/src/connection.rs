@@ -279,7 +279,8 @@ impl World {
     fn forge(&mut self, forged: &Forged) {
         let offset = |number: i32| i64::from(if forged.near { number % 20_000 } else { number });
         let (seq, ack) = (self.peer_sent + offset(forged.seq), self.highest_ack + offset(forged.ack));
-        // Remove FIN: at a wrong sequence number it would end the stream at a place that the model does not expect.
+        // Remove FIN. A FIN with a wrong sequence number would end the stream at an offset that the model does not
+        // expect.
         let mut header = self.header(seq, ack, Flags(forged.flags & !Flags::FIN.0), forged.window);
         if ack <= self.highest_seen + i64::from(self.fin_seen) {
             self.highest_ack = self.highest_ack.max(ack.min(self.highest_seen));

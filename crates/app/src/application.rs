@@ -225,9 +225,9 @@ impl Side {
 /// The two applications of a flow, one at each end.
 #[derive(Debug)]
 pub struct AppPair {
-    /// The application at the sender of data.
+    /// The application at the data sender.
     pub from: Box<dyn Application>,
-    /// The application at the receiver of data.
+    /// The application at the data receiver.
     pub to: Box<dyn Application>,
     /// The side that listens for the connection.
     pub listener: Side,

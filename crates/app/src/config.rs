@@ -146,10 +146,10 @@ pub struct FlowContext {
 /// The end that opens the connection of a one-way transfer. The flow's transport determines this end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Opening {
-    /// The sender of data opens the connection and then sends, as in the simulator's TCP flows.
+    /// The data sender opens the connection and then sends, as in the simulator's TCP flows.
     #[default]
     Sender,
-    /// The receiver of data opens the connection and requests the data, as a QUIC client does. Web pages then use the
+    /// The data receiver opens the connection and requests the data, as a QUIC client does. Web pages then use the
     /// streams of one connection.
     Receiver,
 }
@@ -173,7 +173,7 @@ impl fmt::Display for AppError {
 
 impl std::error::Error for AppError {}
 
-/// Combines the applications at the sender and at the receiver of data into a pair.
+/// Combines the applications at the data sender and at the data receiver into a pair.
 pub(crate) fn pair(
     from: impl Application + 'static,
     to: impl Application + 'static,

@@ -2,7 +2,7 @@
 //!
 //! An [`Application`] is a state machine without a clock or I/O. A host calls the application when one of its sockets
 //! has changed or its timeout has expired. The application acts through [`Sockets`]. A flow is a pair of applications
-//! ([`AppPair`]): one at the sender of data, one at the receiver.
+//! ([`AppPair`]): one at the data sender, one at the data receiver.
 //!
 //! Left out: processing time, files, TLS.
 //!

@@ -26,7 +26,7 @@ use std::net::{IpAddr, SocketAddr};
 ///
 /// # Examples
 ///
-/// Settings without keys, which choose the host's own TCP. The receiver of data opens the connection:
+/// Settings without keys, which choose the host's own TCP. The data receiver opens the connection:
 ///
 /// ```
 /// use lopsided_app::{Opening, Transport, TransportEnd, TransportSettings};
@@ -84,8 +84,8 @@ pub trait TransportSettings: Part {
         stack.mtu()
     }
 
-    /// Returns the size of the packet with which the receiver of data opens a connection; `None` if it is no larger
-    /// than an ACK.
+    /// Returns the size of the packet with which the data receiver opens a connection; `None` if it is no larger than
+    /// an ACK.
     fn opening_packet(&self) -> Option<Bytes> {
         None
     }

@@ -35,8 +35,8 @@ const LOSSES: u64 = 3;
 const ALIKE: f64 = 0.8;
 /// In addition, the first sign requires that 98 % of all delays are below this multiple of the delay at losses.
 const LONGER: f64 = 1.15;
-/// Second sign of a drop-tail queue: a wall, which is a delay at which at least the share `WALL_LOSSES` of the losses
-/// occurs.
+/// Second sign of a drop-tail queue: a wall, which is the most frequent queueing delay at a loss. At least this share
+/// of the losses occurs at the wall.
 const WALL_LOSSES: f64 = 0.3;
 /// The wall is at least this fraction of the longest delay at a loss.
 const TOP: f64 = 0.9;
@@ -157,8 +157,8 @@ fn floor_ms(connection: &Connection, sender: usize) -> f64 {
     connection.halves(sender).into_iter().flatten().sum::<u64>() as f64 * 1e-6
 }
 
-/// Returns the endpoint's host with more bytes in the capture (`from` as a sender, `to` as a receiver), and the
-/// direction of its traffic over the link.
+/// Returns the host that has more bytes in the capture: `from` as a sender, or `to` as a receiver. Also returns the
+/// direction of these bytes, relative to the host.
 fn busier(connection: &Connection, from: usize, to: usize, loads: &Loads) -> (IpAddr, Towards) {
     let (from, to) = (connection.ends[from].address, connection.ends[to].address);
     let at_source = loads.total(from, Towards::Network) > loads.total(to, Towards::Host);

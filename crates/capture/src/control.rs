@@ -40,20 +40,21 @@ const LEAST_MSS: u32 = 200;
 const ENOUGH: usize = 64;
 /// Minimum number of comparisons: losses, and round trips without a loss.
 const ENOUGH_COMPARED: usize = 3;
-/// Windows after losses and windows between losses differ from the flight in these ways if the congestion control is
-/// the true one.
+/// Distributions of the difference between the flight and the window of the true congestion control: after losses
+/// (`REDUCTION`) and between losses (`GROWTH`).
 ///
-/// The values maximize the probability of the true congestion controls of simulated captures of the parts `design` and
-/// `wide` (`reference/analyze`). Behind an AQM, several losses in one recovery reduce the flight further, so large
-/// differences are more frequent after losses.
+/// The values were fitted to simulated captures (parts `design` and `wide` of `reference/analyze`): they maximize the
+/// probability of the congestion control that each capture really used. Behind an AQM, several losses in one recovery
+/// reduce the flight further, so large differences are more frequent after losses.
 const REDUCTION: Noise = Noise { equal: 0.6, by_one: 0.2, scale: 0.02, anywhere: 0.01, weight: 0.35, most: 4.0 };
 const GROWTH: Noise = Noise { equal: 0.4, by_one: 0.3, scale: 0.02, anywhere: 0.01, weight: 2.0, most: 4.0 };
-/// Natural logarithm of the weight of a congestion control that is not listed, and the mean errors that it is expected
-/// to have in each reduction and period.
+/// Natural logarithm of the weight of a congestion control that is not listed, followed by its expected mean error per
+/// reduction and per period.
 const UNLISTED: f64 = -5.0;
 const UNLISTED_REDUCTION: f64 = 2.5;
 const UNLISTED_GROWTH: f64 = 2.0;
-/// Smallest number of flights, in segments, between which a difference of any size is distributed.
+/// Minimum width in segments of the uniform distribution over all flights (`Noise::anywhere`). For larger windows, the
+/// width is the window.
 const LEAST_RANGE: f64 = 10.0;
 /// Natural logarithm of BBR's weight before its indicators are added.
 const BBR: f64 = -7.0;
@@ -140,9 +141,10 @@ struct Noise {
     equal: f64,
     /// Probability of a difference of one segment.
     by_one: f64,
-    /// Width of the Cauchy distribution of all other differences: this share of the window, plus half a segment.
+    /// Width of the Cauchy distribution of the other differences: this share of the window, plus half a segment.
     scale: f64,
-    /// Share of the other differences that are equally probable at each size of the flight.
+    /// Share of the other differences that is distributed uniformly over all flights, instead of as a Cauchy
+    /// distribution.
     anywhere: f64,
     /// Independent evidence in one comparison. Below 1, because successive comparisons have common errors.
     weight: f64,

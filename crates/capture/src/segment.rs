@@ -124,7 +124,7 @@ impl Segment {
         let packet = ip_packet(frame)?;
         let ip = Ip::plain(packet).or_else(|| Ip::parsed(packet))?;
         let tcp = TcpSlice::from_slice(ip.payload).ok()?;
-        // The IP packet reaches to the end of the frame, so the link header takes the rest.
+        // The IP packet extends to the end of the frame, so the link header consists of the bytes before the packet.
         let ip_len = stated_or_recorded(ip.stated, frame, frame.data.len() - packet.len());
         let place = tcp.slice().as_ptr() as usize - packet.as_ptr() as usize;
         let header = tcp.header_slice();

@@ -64,8 +64,8 @@ impl Bin {
         (total > 0).then(|| (Limit::ALL[place], *longest as f64 / total as f64))
     }
 
-    /// Returns a copy in which pacing and a full congestion window are merged into the limit that applied for longer.
-    /// Without `shows_pacing` both count as a full window.
+    /// Returns a copy in which the times of pacing and of a full congestion window are added up. The sum counts as the
+    /// limit that applied for longer, or as a full window if `shows_pacing` is false.
     pub(crate) fn with_pacing_settled(&self, shows_pacing: bool) -> Bin {
         const BY_WINDOW: [Limit; 3] = [Limit::SlowStart, Limit::Avoidance, Limit::AckPath];
         let mut bin = *self;

@@ -169,8 +169,8 @@ impl Line {
     /// datagram.
     ///
     /// # Panics
-    /// If `now` is earlier than in a previous call. A call that returns a datagram which has already arrived never
-    /// panics.
+    /// If `now` is earlier than in a previous call. A call never panics if a datagram that has already arrived is
+    /// waiting, because the call returns this datagram.
     pub fn poll(&mut self, now: Time) -> Option<Delivery> {
         // Fast path: this datagram has already arrived, so the network need not be advanced.
         if self.arrived.front().is_some_and(|first| first.at <= now) {
@@ -188,8 +188,8 @@ impl Line {
         arrived.or_else(|| self.network.next_time())
     }
 
-    /// Returns the time up to which the line has processed events. A call of [`Line::poll`] that returns a datagram
-    /// which has already arrived processes no events.
+    /// Returns the time up to which the line has processed events. If a datagram has already arrived, [`Line::poll`]
+    /// returns this datagram and processes no events.
     #[must_use]
     pub fn now(&self) -> Time {
         self.network.now()

@@ -15,7 +15,8 @@
 //!
 //! # Rings
 //!
-//! Packets enter in order of time, so each ring is sorted by time, the oldest entry first.
+//! Packets and records are stored in ring buffers (rings). Packets enter in order of time, so each ring is sorted by
+//! time, with the oldest entry first.
 //!
 //! - `waiting`: the packets in the buffer just after the latest entry. This ring decides whether the buffer has room.
 //! - `packets`: the packets for which this link schedules an arrival event. Packets that pass through are not in this
@@ -244,7 +245,7 @@ impl DropTailPath {
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) -> Result<Time, Ending> {
-        // Fast path: if the line is idle, the queue is empty, and the packet takes no room in the buffer. Only the
+        // Fast path: the line is idle, so the queue is empty and the packet takes no room in the buffer. Only the
         // serializer counts such a packet.
         if self.rare.is_none() && self.transits.is_empty() {
             if let Some((arrives, passed)) = line.pass(at, size, cx.unseen_until()) {

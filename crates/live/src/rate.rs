@@ -1,4 +1,4 @@
-//! Formats rates for people.
+//! Formats rates for display.
 
 /// Formats a rate in bit/s with about 3 digits.
 pub(crate) fn bits(rate: f64) -> String {

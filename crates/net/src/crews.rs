@@ -6,7 +6,7 @@
 //! 1. The regions are divided into one share per thread. All shares except the share of the calling thread move into
 //!    crews.
 //! 2. Each thread runs its share to the end of the time window.
-//! 3. The nodes move back to the calling thread's network. The packets that wait in front of links follow.
+//! 3. The nodes move back to the calling thread's network, followed by the packets that wait in front of links.
 //!
 //! All packets of one leader are in one share and stay in order, so the result does not depend on the number of
 //! threads.

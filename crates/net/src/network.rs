@@ -408,8 +408,8 @@ impl<H: Node> Network<H> {
         })
     }
 
-    /// Promises that the caller does not read the links' measurements before `until`. Links may then count departures
-    /// in advance.
+    /// Declares that the caller does not read the links' measurements before `until`, so links may count departures in
+    /// advance.
     pub fn promise_unseen(&mut self, until: Time) {
         self.accounting.promise_unseen(until);
     }

@@ -61,7 +61,7 @@ pub(crate) struct Group {
 /// A link with a merge point.
 #[derive(Debug)]
 pub(crate) struct SharedLink {
-    /// All packets that enter the link up to this time have entered it.
+    /// Every packet with an entry time up to this time is already in the link.
     pub known: Time,
     /// The delay of the link.
     pub delay: Duration,

@@ -1,5 +1,5 @@
-//! Compares networks that are divided into rows and regions with a model that has a single heap of events. The outcome
-//! of each packet, the statistics and the digest must be equal for any number of threads.
+//! Runs the same network in two ways: divided into rows and regions, and as a model with a single heap of events. The
+//! outcome of each packet, the statistics and the digest must be equal for any number of threads.
 
 mod tree;
 

@@ -6,7 +6,7 @@ use lopsided_core::{DropReason, MarkReason};
 use lopsided_scenario::PRESETS;
 use lopsided_tcp::CONTROLLERS;
 
-/// Lists the congestion controls, access links and reasons for losses, each with a description for people.
+/// Lists the congestion controls, access links and reasons for losses, each with a description for display.
 pub fn catalogue() -> Answer {
     let entry = |name: &str, text: &str| Json::object([("name", Json::text(name)), ("text", Json::text(text))]);
     let controllers = CONTROLLERS.iter().map(|name| entry(name, lopsided_tcp::cc::text(name).unwrap_or_default()));

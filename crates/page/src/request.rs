@@ -72,7 +72,7 @@ impl Problems {
         }])
     }
 
-    /// Returns the messages for people.
+    /// Returns the messages for display.
     pub fn messages(&self) -> Vec<&str> {
         self.0.iter().map(|problem| problem.message.as_str()).collect()
     }

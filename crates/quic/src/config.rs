@@ -411,7 +411,7 @@ impl TransportSettings for QuicConfig {
     }
 }
 
-/// Returns the reason why a congestion control cannot run over QUIC; `None` if the congestion control can.
+/// Returns the reason why a congestion control is rejected for QUIC flows; `None` if it is supported.
 fn refused(cc: &str) -> Option<&'static str> {
     match cc {
         "dctcp" | "prague" | "prague-fallback" | "prague-fallback-5.15" => {

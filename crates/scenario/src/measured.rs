@@ -8,7 +8,7 @@ use lopsided_spec::{Fault, Given, Key, Part, key};
 pub struct RecordSpec {
     /// Interval between samples of flows and queues; `None` for no samples.
     pub interval: Option<Duration>,
-    /// True to sample a flow also whenever its congestion state changes.
+    /// True to take an additional sample of a flow each time its congestion state changes.
     pub on_change: bool,
     /// True to write a table of all packet events.
     pub events: bool,

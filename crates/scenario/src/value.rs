@@ -71,7 +71,7 @@ pub(crate) fn is_word(node: &Node, word: &str) -> bool {
     }
 }
 
-/// Reads one of these words. `true` stands for "on" and `false` for "off" if that word is in the list.
+/// Reads one of these words. If the list contains "on" or "off", `true` means "on" and `false` means "off".
 pub(crate) fn word(node: &Node, what: &str, words: &[&'static str]) -> Read<&'static str> {
     let switch = match &node.value {
         Value::Bool(true) => words.iter().find(|word| **word == "on"),

@@ -217,7 +217,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     }
 
     /// Runs until `until` or until the end of the run, and takes each sample when it is due. `drive` receives two
-    /// times: it must advance the network to the first time. The second time is the time of the next sample. If `drive`
+    /// times. It must advance the network to the first one. The second one is the time of the next sample. If `drive`
     /// returns `Break`, the run pauses.
     fn steps<E>(
         &mut self,

@@ -40,9 +40,9 @@ impl Simulation {
 /// The two applications of a flow, and the flow's times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowSite {
-    /// The sender of data; `None` if the host is outside of the simulation, see [`crate::Outside`].
+    /// The application at the data sender; `None` if the host is outside of the simulation, see [`crate::Outside`].
     pub source: Option<AppSite>,
-    /// The receiver of data; `None` if the host is outside of the simulation.
+    /// The application at the data receiver; `None` if the host is outside of the simulation.
     pub sink: Option<AppSite>,
     /// Start of the flow, including jitter.
     pub start: Time,

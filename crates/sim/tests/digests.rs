@@ -81,7 +81,7 @@ fn digests_match_the_recorded_digests() {
             }
         }
     };
-    // This thread takes part, because WebAssembly can start no other.
+    // This thread runs scenarios too, because WebAssembly cannot start other threads.
     let cores = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         (1..cores).for_each(|_| drop(scope.spawn(compare)));

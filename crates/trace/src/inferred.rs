@@ -33,7 +33,7 @@ const AN_ANSWER: u64 = 100_000;
 /// A pause shorter than this fraction of the RTT is a gap between segments; a timer would have waited longer.
 const TIMER_SHARE: f64 = 0.9;
 
-/// Infers the events of an end as the sender of data. The capture must have been taken at the host of this end.
+/// Infers the TCP events of the data sender `end` from a capture at its host.
 pub fn of_sender(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     let mut sender = Sender::default();
     for segment in &conversation.segments {
@@ -270,7 +270,7 @@ struct Receiver {
     echoes: bool,
 }
 
-/// A segment with data, and why a receiver would acknowledge it.
+/// A segment with data, and the reason for which a receiver would acknowledge the segment.
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
     at: u64,

@@ -45,7 +45,8 @@ fn largest(mut found: Vec<(f64, String)>) -> Vec<String> {
     found.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
-/// Returns the size of a change as the absolute logarithm of the ratio, if it is worth mentioning.
+/// Returns the size of a change, which is the absolute logarithm of the ratio. `None` if the change is too small to be
+/// mentioned.
 fn change(before: f64, after: f64) -> Option<f64> {
     // On a logarithmic scale, doubling and halving are equally large changes.
     let log = (after / before).ln().abs();

@@ -57,7 +57,7 @@ fn scaled(mut value: f64, units: &[&str]) -> String {
         return NOTHING.to_owned();
     }
     let mut step = 0;
-    // From 999.5 on, three significant digits would give 1000, so use the next larger unit.
+    // From 999.5 on, rounding to three significant digits would result in 1000, so use the next larger unit.
     while value.abs() >= 999.5 && step < units.len() - 1 {
         value /= 1e3;
         step += 1;

@@ -175,7 +175,7 @@ impl Endpoint {
         self.sockets.get_mut(self.handle)
     }
 
-    /// Lets smoltcp work.
+    /// Lets smoltcp process packets and timers, and stores the time of its next timer.
     fn work(&mut self, now: Time) {
         self.interface.poll(instant(now), &mut self.wire, &mut self.sockets);
         let due = self.interface.poll_at(instant(now), &self.sockets);

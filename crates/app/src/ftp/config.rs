@@ -8,7 +8,8 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct FtpConfig {
     /// Size of each file.
     pub size: Bytes,
-    /// True if the sender of data is the client and uploads (STOR), false if the receiver downloads (RETR).
+    /// True for an upload: the client is the data sender (STOR). False for a download: the client is the data receiver
+    /// (RETR).
     pub store: bool,
     /// Number of files; `None` to continue until the flow stops.
     pub repeat: Option<u32>,

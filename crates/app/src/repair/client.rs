@@ -58,7 +58,8 @@ struct Line {
     heard: Time,
 }
 
-/// Length in bytes. A connection is aborted if the header of a response longer than this length is missing.
+/// Length above which a response counts as long, in bytes. A connection is aborted if the header of a long response is
+/// missing.
 const LONG: u64 = 64 << 10;
 
 /// Reason to abort a connection.

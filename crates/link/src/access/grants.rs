@@ -114,7 +114,7 @@ impl AccessKind for GrantsConfig {
     fn build(&self, rate: Option<BitRate>, rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
         self.check()?;
         let Some(rate) = rate else { return Err(Fault::new("", "grants need the direction's rate")) };
-        // Count in units of 10^-9 bit (1 bit/s x 1 ns), in which a slot's capacity is an integer at any rate.
+        // The unit is 10^-9 bit (1 bit/s x 1 ns). In this unit, a slot's capacity is an integer at any rate.
         let capacity = u128::from(rate.as_bps()) * u128::from(self.slot.as_nanos());
         if !(1..=u128::from(u64::MAX / 2)).contains(&capacity) {
             return Err(Fault::new("slot", "at this rate, the capacity of a slot is zero or more than 1 GB"));

@@ -51,8 +51,9 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// Encodes a number by its low `bits` bits. The receiver decodes them to the number with the same low bits in an
-/// interval of 2^`bits` numbers. The interval starts at the receiver's reference minus `below`.
+/// Encodes a number by its low `bits` bits. The receiver knows an interval of 2^`bits` numbers, and decodes the bits to
+/// the only number in this interval that has the same low bits. The interval starts at the receiver's reference minus
+/// `below`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lsb {
     pub bits: u32,

@@ -9,7 +9,7 @@ pub(crate) enum Frame {
     Ip,
     /// The full header, with the connection's slot in IP's protocol field. Both ends store the header as their context.
     Full { slot: u8 },
-    /// This compressed header instead of the IP and TCP headers.
+    /// A compressed header, which replaces the IP and TCP headers.
     Compressed(Vec<u8>),
     /// A frame that was lost on the line.
     Damaged,

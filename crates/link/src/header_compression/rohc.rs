@@ -246,7 +246,7 @@ struct Common {
 
 /// The first 7 bits of `co_common`.
 const COMMON: u8 = 0b111_1101;
-/// The first byte of a header with a context number, which is in the low 4 bits.
+/// Add-CID octet, which precedes a header and contains the context number (CID) in its low 4 bits.
 const ADD_CID: u8 = 0xe0;
 /// Encodings of a sequence or acknowledgement number in 1 byte and in 2 bytes.
 const COMMON_WIDTHS: [Lsb; 2] = [lsb(8, 63), lsb(16, 16_383)];

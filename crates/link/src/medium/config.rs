@@ -8,7 +8,7 @@ use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 /// The settings that all kinds of medium share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MediumSettings {
-    /// Name of the medium. Links name it as one of their ends.
+    /// Name of the medium. A link that connects a station has this name as one of its two ends.
     pub name: String,
     /// The queue of each station.
     pub queue: QueueConfig,

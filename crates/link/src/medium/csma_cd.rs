@@ -154,7 +154,7 @@ impl CsmaCd {
         waiting.map(|(number, station)| (station.ready.max(since), number)).min()
     }
 
-    /// Handles the time at which the frame that `station` started at `at` has reached all stations.
+    /// Called when a frame has reached all stations. `station` started to send this frame at `at`.
     fn on_reached(&mut self, station: usize, at: Time, now: Time) -> MediumEvent {
         let reach = self.config.reach;
         let mut involved = Vec::new();

@@ -10,7 +10,7 @@
 //! - **Contention.** A modem waits for a random number of slots below `2^backoff_start`. Each collision doubles the
 //!   range, up to `2^backoff_end`. After more than 16 collisions, the frame is dropped.
 //!
-//! Not modelled: contract rates, headers of fragments, several service flows per modem, unsolicited grants, maps more
+//! Not modelled: subscribed rates, fragment headers, several service flows per modem, unsolicited grants, maps more
 //! than one interval ahead, channel bonding.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
@@ -19,7 +19,7 @@ use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::VecDeque;
 
-/// A frame is dropped if its request has collided more often than this (section 7.2.1).
+/// Maximum number of collisions of a request. After one more collision, the frame is dropped (section 7.2.1).
 const MOST_TRIES: u32 = 16;
 /// Largest exponent of a backoff range.
 const MOST_DOUBLINGS: u32 = 15;

@@ -1,4 +1,4 @@
-//! Media that several stations share. A medium decides when each station sends, in all directions together.
+//! Media that several stations share. One medium schedules the transmissions of all its stations, in both directions.
 
 mod config;
 mod contract;

@@ -267,7 +267,8 @@ impl Frames {
     }
 }
 
-/// An address as a number, because numbers are compared faster: true for IPv6, and the bits of the address.
+/// An address in a form that is faster to compare than `IpAddr`: true for IPv6, and the bits of the address as a
+/// number.
 type Destination = (bool, u128);
 
 fn destination(address: IpAddr) -> Destination {

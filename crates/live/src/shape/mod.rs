@@ -185,8 +185,8 @@ pub struct Shaped {
     pub result: RunResult,
     /// Measurements of the pump, such as the lateness of packets.
     pub pumped: Pumped,
-    /// Numbers of probes (sensing packets) that the discipline sent and that were returned; `None` if the discipline
-    /// sends no probes.
+    /// Number of sent probes (sensing packets), and number of returned probes; `None` if the discipline sends no
+    /// probes.
     pub sensed: Option<(u64, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! A descriptor that becomes readable when a signal arrives that would otherwise end the program.
+//! A descriptor that becomes readable when a terminating signal arrives. The signal then does not end the program.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};

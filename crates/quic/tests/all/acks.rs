@@ -44,7 +44,7 @@ fn acks_have_the_size_computed_from_rfc_9000() {
             expected += counts.map_or(0, |counts| counts.into_iter().map(varint_len).sum());
             assert_eq!(seen.octets.len(), expected, "largest {largest}, {} ranges", ranges.len());
             assert_eq!(ranges[0].1, largest);
-            // quinn sometimes skips a packet number to detect peers that acknowledge packets which they did not receive
+            // quinn sometimes skips a packet number, to detect peers that acknowledge packets without receiving them
             // (RFC 9000, section 21.4).
             assert!(loss_every > 0 || ranges.len() <= 8, "only skipped packet numbers are missing");
             assert!(counts.is_some() || !ecn, "marks are counted where packets are ECN-capable");

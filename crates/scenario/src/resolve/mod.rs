@@ -133,7 +133,7 @@ fn check_rows(
     }
 }
 
-/// Reports each queue that is too small for a packet of a flow that crosses it.
+/// Reports an error for each queue that is too small for the packets of a flow through this queue.
 fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
     for (flow, path) in flows.specs.iter().zip(&flows.paths) {
         let packet = match flow.app.get::<DatagramConfig>() {

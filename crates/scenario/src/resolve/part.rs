@@ -60,8 +60,8 @@ pub(super) fn read_family(
     // A child queue has the default limit of its own kind.
     let shaped = line.shaped || lopsided_queue::dequeues_only_nonempty(kind);
     let line = Line { queue_packets: None, shaped, ..line };
-    // A less specific table may contain keys of another kind. From such a table only the shorthand key is read, because
-    // all kinds have that key.
+    // A less specific table may contain keys of another kind. From such a table only the family's shorthand key is read
+    // (`limit` for queues), because all kinds have this key.
     let own = layers.down_to("kind");
     // If the shorthand key of the user's own discipline is an integer, ignore a value such as "250 ms" that was written
     // for another kind.

@@ -153,7 +153,7 @@ impl std::fmt::Display for Decimal {
 /// The reason why a product cannot be returned as a 64-bit integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotWhole {
-    /// The product has a fraction.
+    /// The product is not an integer.
     Fraction,
     /// The product does not fit into 64 bits.
     TooLarge,

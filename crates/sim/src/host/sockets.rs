@@ -41,7 +41,7 @@ impl Conn {
     /// Updates the measurements after an event of the connection. Returns true if the application must be notified.
     #[inline(always)]
     pub fn pass_on(&mut self, of_app: &mut AppSlot, now: Time) -> bool {
-        // Only the sender of data measures windows and RTTs.
+        // Only the data sender measures windows and RTTs.
         if self.live && of_app.sends {
             of_app.meter.watch(now, &self.connection, &mut self.counted);
         }

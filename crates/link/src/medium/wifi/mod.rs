@@ -104,7 +104,7 @@ impl Wifi {
     ///
     /// # Errors
     ///
-    /// Returns an error if a station's settings match none of the names.
+    /// Returns an error if `config.stations` contains a name that is not in `names`.
     pub fn new(config: WifiConfig, names: &[String], rng: Rng) -> Result<Wifi, Fault> {
         for station in &config.stations {
             if !names.contains(&station.name) {
