@@ -1,4 +1,4 @@
-//! Prints what limited each direction of a capture's connections, at most 20, and the size of the capture.
+//! Prints the size of a capture, and the main limit of each direction with data (at most 20 directions).
 //!
 //! `cargo run --release -p lopsided-capture --example limits -- CAPTURE`
 

@@ -30,7 +30,7 @@ pub struct Analysis {
     pub connections: Vec<Connection>,
     /// Bytes that each host sent and received over time.
     pub loads: Loads,
-    /// Number of frames that were read, and whether the file is complete.
+    /// Number of frames read, and damage to the file.
     pub read: FramesRead,
     /// Number of TCP segments.
     pub segments: u64,

@@ -210,8 +210,8 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
     if carried_bps > MORE * rate_bps { (f64::NAN, 0) } else { (rate_bps, busy) }
 }
 
-/// Returns true if the queue was never empty during the bin; `None` without a sample. `backwards` selects the queue of
-/// the ACKs instead of the queue of the data.
+/// Returns true if the queue was never empty during the bin; `None` without a sample. `backwards` selects the ACK queue
+/// instead of the data queue.
 fn is_busy(bin: &Bin, backwards: bool, bound: f64) -> Option<bool> {
     let (wait, other) =
         if backwards { (bin.ack_wait_ms, bin.data_wait_ms) } else { (bin.data_wait_ms, bin.ack_wait_ms) };

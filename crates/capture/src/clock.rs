@@ -4,8 +4,8 @@
 //! A segment carries its sending time (RFC 7323, section 4.1). The capture time minus the sending time is the one-way
 //! delay plus a clock offset. The queueing delay is the difference between this value and the smallest such value.
 //!
-//! Two clocks drift apart by up to about 50 ppm, so the smallest value is raised by 50 ppm over time. If the queue is
-//! not empty for a minute, the computed delays are 3 ms too short.
+//! Two clocks drift apart by up to about 50 ppm, so the smallest value is raised by 50 ppm over time. After a queue has
+//! been non-empty for 1 minute, the computed delays are 3 ms too short.
 
 /// Timestamp ticks per second of Linux, BSD and Windows.
 const USUAL: f64 = 1_000.0;

@@ -3,7 +3,8 @@
 use lopsided_core::{Duration, Seq, Time};
 use std::collections::VecDeque;
 
-/// The segment after a lost segment shows the delay at the loss only if it follows within this share of its RTT.
+/// The segment after a lost segment shows the delay at the loss only if it was sent soon after the lost segment: within
+/// this share of its own RTT.
 const SOON: f64 = 0.25;
 
 /// A segment that passed the point of capture and has not been acknowledged.

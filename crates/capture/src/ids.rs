@@ -11,7 +11,7 @@ const NEAR: u16 = 2048;
 /// Minimum number of packets from which the fraction of missing packets is computed.
 const ENOUGH: u64 = 20;
 
-/// Identifications of one endpoint of a connection, or of one host.
+/// The IPv4 identifications that one endpoint of a connection, or one host, has sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ids {
     last: Option<u16>,

@@ -1,8 +1,9 @@
 //! Replays the ACKs of a capture through the congestion controls of `lopsided-tcp`, and compares their windows with the
 //! sender's flight.
 //!
-//! Each replay adopts the flight before a loss, one round trip after a recovery, and at the end of slow start, unless its
-//! window equals this flight. It receives the ACKs until the next loss.
+//! A replay corrects its window at three times: before a loss, one round trip after a recovery, and at the end of slow
+//! start. It then adopts the sender's flight as its window, unless the two are equal. After that, it receives the ACKs
+//! up to the next loss.
 
 use crate::steps::{Loss, Step};
 use lopsided_core::{Bytes, Duration, Time};

@@ -22,8 +22,8 @@ impl Line {
         Line { takes_time: sends || !delay.is_zero(), shaper, framing, delay }
     }
 
-    /// Sends a packet that enters at `now`. Returns the size on the wire, the time at which the packet leaves the
-    /// queue, and the time at which its last bit is sent.
+    /// Sends a packet that enters at `now`. Returns the size on the wire, the departure time from the queue, and the
+    /// time at which the last bit is sent.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes) -> (Bytes, Time, Time) {
         match &mut self.shaper {

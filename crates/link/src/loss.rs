@@ -21,7 +21,7 @@ use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 pub struct LossConfig {
     /// Probability that a packet is lost, independently of all other packets (Bernoulli).
     pub random: f64,
-    /// Bursts of loss.
+    /// Bursty loss (Gilbert-Elliott model).
     pub gilbert: Option<GilbertConfig>,
     /// Numbers of the lost packets, ascending. Packets are counted from 1 as they leave the queue.
     pub packets: Vec<u64>,

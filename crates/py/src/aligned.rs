@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// The address and port on which a flow's receiver listens.
 type Place = (String, u16);
 
-/// The amount of detail in the report: number of packets before and after a divergence, number of packets in a plot,
-/// and number of equal parts into which the duration of a connection is divided.
+/// The amount of detail in the report: number of packets shown before and after a divergence, number of packets in a
+/// plot, and number of equal parts of a connection's duration.
 #[derive(Clone, Copy)]
 struct Wanted {
     before: usize,

@@ -14,8 +14,8 @@
 //!
 //! # Determinism
 //!
-//! Every random source of quinn is seeded from the flow's own random stream. An instant is a base plus the simulator's
-//! time in nanoseconds. Only differences between instants affect packets.
+//! Every random source of quinn is seeded from the flow's own random stream. quinn's instants are a base plus the
+//! simulator's time in nanoseconds. Only differences between instants affect packets.
 //!
 //! Left out: 0-RTT, Retry, migration, datagrams (RFC 9221), multipath, real encryption and its cost.
 

@@ -6,7 +6,7 @@
 //! in TCP Veno, Fu and Liew 2003).
 //!
 //! A short queue can overflow without a measurable delay. An overflow is assumed if at least 3 streams have holes
-//! within one round trip, and if that many holes are unlikely by chance. The channel's holes are modelled as a Poisson
+//! within one round trip, and this is unlikely to be a coincidence. The channel's holes are modelled as a Poisson
 //! variable, whose mean follows from the proportion of round trips without a hole.
 //!
 //! A round-trip sample is the time from a request to the first byte of its response. Queue detection uses the smallest
@@ -34,7 +34,7 @@ pub enum Loss {
     Channel,
     /// Congestion: the round-trip time showed a queue.
     Queue,
-    /// Congestion: holes on more streams at the same time than are likely by chance.
+    /// Congestion: several streams had holes at the same time, and a coincidence is unlikely.
     Together,
     /// Congestion, because the paper's rule counts every hole.
     Every,

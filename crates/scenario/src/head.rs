@@ -4,7 +4,7 @@ use lopsided_core::Duration;
 use lopsided_spec::ValueType::Name;
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// 10 years. No useful run is longer, and sums of times cannot overflow.
+/// 10 years: longer than any useful run, and short enough that sums of times cannot overflow.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 #[derive(Clone, Debug, PartialEq, Eq)]

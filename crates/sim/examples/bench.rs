@@ -195,7 +195,8 @@ impl Workload {
         }
     }
 
-    /// Returns the settings of both directions of the bottleneck or of an access link.
+    /// Returns the settings for both directions of a link: the bottleneck if `bottleneck` is true, otherwise an access
+    /// link.
     fn line(&self, bottleneck: bool) -> [Arc<LinkConfig>; 2] {
         let dir = |rate: u64, loss: f64| LinkConfig {
             rate: Some(BitRate::from_bps(if bottleneck { rate } else { self.access })),

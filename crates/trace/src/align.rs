@@ -1,4 +1,4 @@
-//! Compares two captures of one connection packet by packet: where they first differ, and in which fields.
+//! Compares two captures of one connection packet by packet. Finds the first difference, and the fields that differ.
 //!
 //! The n-th packet of a direction is compared with the n-th packet of that direction in the other capture, up to the
 //! first pair of different packets. [`crate::drift`] describes the rest of the connection.

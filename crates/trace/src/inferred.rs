@@ -13,11 +13,11 @@
 //! Left out, because packets do not reveal it:
 //!
 //! - congestion windows and their reductions,
-//! - why a segment was declared lost,
+//! - the rule that declared a segment lost,
 //! - undo by DSACK,
 //! - the RACK reordering timer,
-//! - what limited the sender,
-//! - whether the count of segments or the delay of the first segment caused an ACK of two segments.
+//! - the limits of the sender,
+//! - the cause of an ACK for two segments: the number of segments, or the delay of the first segment.
 
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;

@@ -1,5 +1,5 @@
-//! A `WindowAlgorithm`: defines only how the window grows and by how much congestion reduces it. Lopsided does the
-//! rest.
+//! A `WindowAlgorithm`: defines only how the window grows and by how much congestion reduces it. Lopsided implements
+//! everything else.
 
 use lopsided_core::Time;
 use lopsided_tcp::cc::{Acked, PathState, Signal, Window, WindowAlgorithm};

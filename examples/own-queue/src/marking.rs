@@ -58,7 +58,7 @@ impl Qdisc for Marking {
             return;
         }
         if self.backlog.packets >= self.mark_above {
-            // `mark` ignores packets that are not ECN-capable and counts the others.
+            // `mark` ignores packets that are not ECN-capable. It marks and counts all other packets.
             cx.mark(&mut packet, MarkReason::Threshold);
         }
         let size = packet.size();

@@ -16,7 +16,7 @@ const RETRY: Duration = Duration::from_secs(1);
 pub struct RdraClient {
     size: u64,
     request_size: u64,
-    /// Decides which range to request on which connection, and when.
+    /// Chooses each range to request, its connection, and the time of the request.
     transfer: Transfer,
     streams: Vec<Stream>,
     began: Time,

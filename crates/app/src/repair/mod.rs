@@ -1,5 +1,5 @@
-//! Repairs an object that arrives over a TCP that hides losses. This is the session level of the Fast Wireless Protocol
-//! (Havey 2015, section 3.3.4).
+//! Fetches an object over a TCP that hides losses, and repairs the object. This is the session level of the Fast
+//! Wireless Protocol (Havey 2015, section 3.3.4).
 //!
 //! The receiver requests the whole object on one connection. On a second connection, it requests the ranges that its
 //! TCP replaced with placeholders (setting `placeholders`; RFC 9110, section 14). The object is complete when every

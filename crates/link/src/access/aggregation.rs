@@ -2,8 +2,8 @@
 //!
 //! When the first packet is queued, the sender waits for the medium: `access_delay` plus a random time from 0 to
 //! `contention`. Then all queued packets are sent together at the direction's rate, up to `max_size` bytes and an air
-//! time of `max_time`. Later packets wait for the next aggregate. Each aggregate also takes the air time `overhead` for
-//! the preamble, interframe spaces and the block acknowledgement.
+//! time of `max_time`. Later packets wait for the next aggregate. Each aggregate also takes `overhead` of air time for
+//! the preamble, the interframe spaces and the block acknowledgement.
 //!
 //! Not modelled: other stations, frame loss, the reordering buffer, and rate control. A packet arrives with its own
 //! last bit, not at the end of the aggregate.
@@ -25,8 +25,7 @@ pub struct AggregationConfig {
     pub max_size: Bytes,
     /// Maximum air time of the packets of one aggregate, without `overhead`.
     pub max_time: Duration,
-    /// Air time that an aggregate takes in addition to its packets: preamble, interframe spaces and block
-    /// acknowledgement.
+    /// Air time of an aggregate in addition to its packets: preamble, interframe spaces and block acknowledgement.
     pub overhead: Duration,
 }
 

@@ -184,8 +184,8 @@ impl Decompressor {
         Decompressor { slots: (0..slots).map(|_| None).collect(), last_received: None, tossing: false }
     }
 
-    /// Decodes a frame. Returns true if the rebuilt header equals the sent header, which replaces the check of TCP's
-    /// checksum.
+    /// Decodes a frame. Returns true if the rebuilt header equals the sent header. This comparison replaces the check
+    /// of TCP's checksum.
     #[must_use]
     fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool {
         match frame {

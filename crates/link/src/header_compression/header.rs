@@ -3,7 +3,7 @@
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
 use lopsided_core::{Ecn, Packet, Seq};
 
-/// TCP's flags for ECN feedback, which are in bits that TCP originally reserved.
+/// TCP's flags for ECN feedback. They use bits that TCP originally reserved.
 pub(super) const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
 /// The fields of a TCP/IP header that cannot be derived from the packet's length or the line.

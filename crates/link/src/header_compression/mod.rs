@@ -8,8 +8,8 @@
 //!
 //! The far end's requests arrive after the line's own delay. They are never lost and take no capacity.
 //!
-//! IP's identification counts all packets of a host, as in BSD, and not the packets of one connection (RFC 1144,
-//! section 3.2.2).
+//! The IPv4 identification counts all packets of a host, as in BSD, instead of the packets of each connection (RFC
+//! 1144, section 3.2.2).
 //!
 //! The far end drops a packet whose header was rebuilt incorrectly. In a real network, such a packet reaches the
 //! receiving host, where TCP's checksum fails.

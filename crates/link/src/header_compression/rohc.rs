@@ -24,8 +24,7 @@ use lopsided_core::packet::{Addresses, TcpOptions, Timestamps};
 use lopsided_core::{Ecn, Packet, Seq};
 use std::collections::VecDeque;
 
-/// Number of possible references. The far end can decode a header if fewer than this number of consecutive headers were
-/// lost.
+/// Number of possible references. The far end can decode a header after up to `WINDOW - 1` consecutive lost headers.
 const WINDOW: usize = 4;
 /// Number of consecutive `IR` packets that set up a context (the RFC's optimistic approach).
 const OPTIMISTIC: u32 = 2;

@@ -69,8 +69,8 @@ pub trait Shaper: Debug + Send {
     /// Returns the upper limit of the long-run rate; `None` if there is no limit or the limit is unknown.
     fn rate(&self) -> Option<BitRate>;
 
-    /// Sends a packet that enters a FIFO now. Returns the time at which the packet leaves the queue, and the time at
-    /// which its last bit is sent.
+    /// Sends a packet that enters a FIFO now. Returns the departure time from the queue, and the time at which the last
+    /// bit is sent.
     fn schedule(&mut self, now: Time, wire: Bytes) -> (Time, Time) {
         // If earlier packets still wait, the shaper has already advanced beyond `now`, so this call does nothing.
         self.advance_idle(now);

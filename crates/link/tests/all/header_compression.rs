@@ -296,7 +296,7 @@ fn segment() -> impl Strategy<Value = Segment> {
 }
 
 proptest! {
-    /// All headers that arrive are rebuilt correctly, and a packet sent in full ends every error.
+    /// After any pattern of losses, a full header ends the error: the last two packets are decompressed.
     #[test]
     fn a_full_header_ends_every_error(
         segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), which: u8,

@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// segments) after each ACK.
 type ControllerTrace = (f64, u64, Vec<f64>, Vec<(f64, u64)>);
 
-/// Runs the controller that `make` returns for a time of `span_ns`, over a link of `mbits` Mbit/s with an RTT of
-/// `rtt_ns` and a queue of `room` segments.
+/// Runs the controller that `make` returns for `span_ns` nanoseconds over a link. The link has a rate of `mbits`
+/// Mbit/s, an RTT of `rtt_ns` nanoseconds and a queue of `room` segments.
 #[pyfunction]
 pub(crate) fn simulate_controller(
     make: Py<PyAny>,

@@ -114,8 +114,9 @@ fn checksum(header: &[u8], payload: &[u8]) -> u64 {
         let product = u128::from(sum ^ one) * u128::from(other ^ FACTOR);
         (product as u64) ^ ((product >> 64) as u64)
     };
-    // If the first word of a step equals the sum, the product is 0 and the second word has no effect. Therefore the
-    // sums start from digits of pi: packets rarely contain these words, but often contain small numbers.
+    // If the first word of a step equals the sum, the product is 0 and the second word has no effect. The sums
+    // therefore start from digits of pi, because packets rarely contain these words. Small numbers are frequent in
+    // packets.
     let mut lanes = [
         0x243f_6a88_85a3_08d3 ^ payload.len() as u64,
         0x1319_8a2e_0370_7344,

@@ -3,7 +3,8 @@
 use super::limit::limit;
 use lopsided_spec::{Family, KeyInfo, PartInfo, ValueType};
 
-/// Returns the table of a value of this type, or of an item of a list. `None` for single values.
+/// Returns the declaration of the table that a value of this type contains. For a list, this is the table of its items.
+/// `None` if the type has no table.
 pub(crate) fn table_of(value_type: ValueType) -> Option<PartInfo> {
     match value_type {
         ValueType::Part(table) | ValueType::Map(table) => Some(table()),

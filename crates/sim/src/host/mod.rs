@@ -2,8 +2,8 @@
 //!
 //! # How a host works
 //!
-//! - Each application is on one end of one flow and has an [`AppSlot`]. Each connection has a slot in [`HostSockets`].
-//!   Applications and connections share one sequence of numbers: applications first, then connections.
+//! - Each application belongs to one end of one flow and has an [`AppSlot`]. Each connection has a slot in
+//!   [`HostSockets`]. Applications and connections share one sequence of numbers: applications first, then connections.
 //! - `timers` stores one time per application and per connection. A time may be too early, but never too late.
 //! - `ready` is a stack of the applications and connections that may have packets to send.
 //! - After each segment or timeout of a connection, `visit` notifies its application.

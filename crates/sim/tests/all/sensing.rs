@@ -1,5 +1,5 @@
-//! Sensing packets (delay probes): the place at which they are returned, the load that they add, and runs in which no
-//! sensing packet is returned.
+//! Sensing packets (delay probes) in whole runs: with a reflector at different places, and without a reflector. Also
+//! checks the load that they add.
 
 use crate::run;
 use lopsided_core::DropReason;

@@ -21,7 +21,7 @@ pub struct WifiConfig {
     pub streams: Option<u32>,
     /// Guard interval of a symbol.
     pub guard: Option<Duration>,
-    /// Rate of data.
+    /// Data rate.
     pub rate: BitRate,
     /// Duration of an OFDM symbol. Air time is rounded up to whole symbols. Zero disables the rounding.
     pub symbol: Duration,
@@ -85,7 +85,7 @@ pub struct WifiConfig {
 pub struct WifiStation {
     /// Name of the node whose link connects the station.
     pub name: String,
-    /// Rate of data to and from the station.
+    /// Data rate to and from the station.
     pub rate: Option<BitRate>,
     /// Modulation and coding scheme, as an alternative to `rate`.
     pub mcs: Option<u32>,
