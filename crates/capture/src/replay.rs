@@ -12,7 +12,7 @@ use lopsided_tcp::{Acked, ByteCounting, CaState, Controller, PathState, RateSamp
 
 /// Maximum number of ACKs of a step in a replay. If the step has more ACKs, they are merged.
 const MOST_ACKS: u64 = 16;
-/// Number of steps in one round trip: see [`Step`].
+/// Number of [`Step`]s in one round trip. A step is a group of ACKs.
 const ROUND: usize = 8;
 /// Minimum number of steps between a recovery and the next loss for a comparison of the reduction.
 const EARLIEST: usize = ROUND / 2;

@@ -69,9 +69,9 @@ table! {
         data_bytes: u64 [Byte "data"],
         /// Payload that the receiver acknowledged.
         acked_bytes: u64 [Byte "acked"],
-        /// Acknowledged payload divided by the time from the first data to the last ACK of new data.
+        /// Acknowledged payload divided by the time from the first data packet to the last ACK of new data.
         goodput_bps: f64 [BitPerSecond "goodput"],
-        /// Time from the first to the last data.
+        /// Time from the first to the last data packet.
         sending_s: f64 [Second "sending"],
         /// `yes` if the capture contains packets larger than the MSS, because the host or its network card splits or
         /// merges segments (TSO, GRO).
@@ -151,7 +151,7 @@ table! {
         ack_uplink_share: f64 [Share "ACKs of uplink"],
         /// The limit that applied for the largest share of the time.
         limited_by: &'static str [Text "limited by"],
-        /// Share of the time from the first to the last data in which the application had nothing to send.
+        /// Share of the sending time in which the application had nothing to send.
         limited_application: f64 [Share "by application"],
         /// Share of the sending time in which the receiver's window was full.
         limited_receive_window: f64 [Share "by receive window"],

@@ -1,4 +1,4 @@
-//! The simulator's random numbers for Python. An emulation needs them to draw the same values as the simulator.
+//! Gives Python access to the simulator's random numbers, for emulations that must draw the same values.
 
 use lopsided_core::Rng;
 use pyo3::prelude::*;

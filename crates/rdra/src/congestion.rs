@@ -1,7 +1,7 @@
 //! Congestion detection at the receiver: decides for each hole in the arriving data whether a queue or the channel
 //! caused the loss.
 //!
-//! The paper treats every hole as a sign of congestion. But a queue grows before it overflows, and responses then take
+//! Havey 2015 treats every hole as a sign of congestion. But a queue grows before it overflows, and responses then take
 //! longer. Therefore, a hole is attributed to the channel if responses are as fast as the fastest response so far (as
 //! in TCP Veno, Fu and Liew 2003).
 //!
@@ -11,7 +11,7 @@
 //!
 //! A round-trip sample is the time from a request to the first byte of its response. Queue detection uses the smallest
 //! of the latest samples; all other computations use their median. A pause until the sender's timer expires counts as a
-//! hole (not in the paper).
+//! hole, unlike in Havey 2015.
 
 use lopsided_core::{Duration, Time};
 use lopsided_spec::Choice;
@@ -23,7 +23,7 @@ pub enum Detection {
     /// A hole counts only if there is a queue, or if several streams have holes at about the same time.
     #[default]
     Queued,
-    /// Every hole counts (the paper's rule).
+    /// Every hole counts (the rule of Havey 2015).
     Every,
 }
 
@@ -36,7 +36,7 @@ pub enum Loss {
     Queue,
     /// Congestion: several streams had holes at the same time, and a coincidence is unlikely.
     Together,
-    /// Congestion, because the paper's rule counts every hole.
+    /// Congestion, because [`Detection::Every`] counts every hole.
     Every,
     /// Congestion that needs no further reduction, because the window was already reduced less than one round trip ago.
     Answered,

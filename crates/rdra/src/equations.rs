@@ -1,5 +1,5 @@
-//! The paper's window rule as printed (equations 2.2 and 2.3): `W(t) = C (t - K)^3 + W_max` in segments, where t is the
-//! time in seconds since the last congestion and `K = cbrt(W_max beta / C)`.
+//! The window rule of Havey 2015 as printed (equations 2.2 and 2.3): `W(t) = C (t - K)^3 + W_max` in segments, where t
+//! is the time in seconds since the last congestion and `K = cbrt(W_max beta / C)`.
 //!
 //! The paper's beta = 0.8 is interpreted as the fraction that is kept, as in CUBIC at that time. The paper does not
 //! define the start of the curve. Here the curve starts as if a loss had occurred at the initial window. There is
@@ -13,7 +13,7 @@ const C: f64 = 0.4;
 /// Fraction of the window that is kept after congestion.
 const KEPT: f64 = 0.8;
 
-/// The paper's equations.
+/// The equations 2.2 and 2.3 of Havey 2015.
 #[derive(Debug, Default)]
 pub(crate) struct Equations {
     /// Start time of the curve, and `W_max` in segments; `None` before the first ACK.
@@ -37,7 +37,7 @@ impl WindowAlgorithm for Equations {
     fn cong_avoid(&mut self, now: Time, _ack: &Acked, _path: &PathState, window: &mut Window) {
         // Before the first congestion the curve starts at the initial window.
         let epoch = *self.epoch.get_or_insert((now, window.segments() as f64));
-        // The paper's equations have no slow start.
+        // The equations of Havey 2015 have no slow start.
         window.end_slow_start();
         window.set_octets((Equations::window(now, epoch) * window.mss() as f64) as u64);
     }

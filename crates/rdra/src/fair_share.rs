@@ -23,11 +23,12 @@ const fn rule(name: &'static str) -> (&'static str, WindowRule) {
     (name, WindowRule(name))
 }
 
-/// The paper's equations, which are not a congestion control of `lopsided-tcp`.
+/// The equations of Havey 2015, which are not a congestion control of `lopsided-tcp`.
 const EQUATIONS: WindowRule = WindowRule("havey2015");
 
-/// The valid names: congestion controls that react to loss (the default first), and Vegas (section 2.5). Congestion
-/// controls that need delivery rates are excluded, because the receiver's requests do not reveal these rates.
+/// The valid names: congestion controls that react to loss (the default first), and Vegas (Havey 2015, section 2.5).
+/// Congestion controls that need delivery rates are excluded, because the receiver's requests do not reveal these
+/// rates.
 impl Choice for WindowRule {
     const WORDS: &'static [(&'static str, WindowRule)] = &[
         rule("cubic"),

@@ -7,7 +7,8 @@ use lopsided_spec::Choice;
 /// The rule that determines the amount of data to request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// All streams together request the amount of data that a single TCP sender would have in flight (equation 2.4).
+    /// All streams together request the amount of data that a single TCP sender would have in flight (Havey 2015,
+    /// equation 2.4).
     #[default]
     Fair,
     /// Plain parallel TCP: only the TCP sender of each stream limits the stream, not the receiver.
@@ -39,7 +40,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// Returns the paper's settings: eight streams, and requests of at least 1 kB.
+    /// Returns the settings of Havey 2015: eight streams, and requests of at least 1 kB.
     fn default() -> Settings {
         Settings {
             mode: Mode::Fair,

@@ -125,7 +125,7 @@ impl Transfer {
         let streams = self.streams.len() as u64;
         let least = self.settings.min_chunk.get().max(1);
         match (self.settings.mode, &self.share) {
-            // Equation 2.4. The paper prints "min", but its text describes "max".
+            // Havey 2015, equation 2.4. The printed equation contains "min", but the text describes "max".
             (_, Some(share)) => (share.window().get().saturating_sub(self.requested) / streams).max(least),
             (Mode::Single, None) => u64::MAX,
             (_, None) => (self.missing.octets() / (2 * streams)).clamp(LEAST_PIECE, LARGEST_PIECE).max(least),

@@ -4,7 +4,7 @@ use lopsided_capture::{Loss, Step, guess};
 
 const MSS: u32 = 1448;
 const RTT_US: u32 = 40_000;
-/// Number of steps in a round trip.
+/// Number of [`Step`]s in a round trip. A step is a group of ACKs.
 const PARTS: u32 = 8;
 
 /// Adds one round trip with a window of `segments` segments.

@@ -23,7 +23,8 @@ use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
 use lopsided_core::{Ecn, Packet, Seq};
 
-/// Flag in the first byte: the connection's slot follows. The other flags are those of [`Deltas`] (section 3.2.2).
+/// Flag in the first byte: the connection's slot follows (RFC 1144, section 3.2.2). The other flags are those of
+/// [`Deltas`].
 const NEW_SLOT: u8 = 0x40;
 
 /// The header of a connection that both ends store.
@@ -130,7 +131,7 @@ impl Compressor {
     fn compress(&mut self, packet: &Packet) -> Frame {
         let Some(new) = Context::of(packet) else { return Frame::Ip };
         let (slot, context) = self.slots.bring(|old| old.is_connection_of(&new));
-        // Section 3.2.2: the slot may be omitted if the previous packet on the line had the same slot.
+        // RFC 1144, section 3.2.2: the slot may be omitted if the previous packet on the line had the same slot.
         let named = !self.compress_slot || self.last_sent != Some(slot);
         let header = context.as_ref().and_then(|old| compressed(old, &new, named.then_some(slot)));
         *context = Some(new);
@@ -141,7 +142,7 @@ impl Compressor {
 
 /// Returns the compressed header, with a slot number if `slot` is `Some`. `None` if the packet must be sent in full.
 fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>> {
-    // Section 3.2.3: any change outside the compressed fields needs a full header.
+    // RFC 1144, section 3.2.3: any change outside the compressed fields needs a full header.
     if old.constant != new.constant {
         return None;
     }
@@ -150,7 +151,7 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
         ack: u16::try_from(new.varying.ack.since(old.varying.ack)).ok()?,
         seq: u16::try_from(new.varying.seq.since(old.varying.seq)).ok()?,
     };
-    // Section 3.2.3: a repeated header is probably a retransmission after a loss of context.
+    // RFC 1144, section 3.2.3: a repeated header is probably a retransmission after a loss of context.
     if deltas.repeat(old.payload, new.payload) {
         return None;
     }
@@ -174,8 +175,8 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
 struct Decompressor {
     slots: Vec<Option<Context>>,
     last_received: Option<u8>,
-    /// True from an error until a packet carries its slot number (section 4.1). Until then, packets without a slot
-    /// number are tossed.
+    /// True from an error until a packet carries its slot number (RFC 1144, section 4.1). Until then, packets without a
+    /// slot number are tossed.
     tossing: bool,
 }
 
@@ -210,12 +211,12 @@ impl Decompressor {
     fn rebuild(&mut self, header: &[u8], payload: u32) -> Option<&Context> {
         let mut octets = header.iter().copied();
         let bits = octets.next()?;
-        // A packet that carries its slot number ends the tossing (section 4.1).
+        // A packet that carries its slot number ends the tossing (RFC 1144, section 4.1).
         if bits & NEW_SLOT != 0 {
             self.last_received = octets.next();
             self.tossing = false;
         }
-        // Section 4.1: after an error a packet without a slot may belong to another connection.
+        // RFC 1144, section 4.1: after an error, a packet without a slot may belong to another connection.
         if self.tossing {
             return None;
         }

@@ -28,7 +28,8 @@ use crate::header_compression::frame::{Frame, Scheme};
 use crate::header_compression::header::Header;
 use lopsided_core::Packet;
 
-/// Flag in the second byte: a byte of ECN fields follows. The other flags are those of [`Deltas`] (section 6).
+/// Flag in the second byte: a byte of ECN fields follows (RFC 2507, section 6). The other flags are those of
+/// [`Deltas`].
 const RESERVED: u8 = 0x80;
 /// Flag in the second byte: all options follow.
 const OPTIONS: u8 = 0x40;
@@ -83,7 +84,7 @@ impl Iphc {
             return true;
         }
         let Some(change) = Change::read(*flags, &rest[2..], context.payload) else { return false };
-        // Section 10.1: apply the difference once, and again for each of up to two lost packets.
+        // RFC 2507, section 10.1: apply the difference once, and again for each of up to two lost packets.
         let tries = if self.twice { 3 } else { 1 };
         for _ in 0..tries {
             change.apply(&mut context.header);
@@ -126,8 +127,8 @@ impl Scheme for Iphc {
             Some(old) => Change::between(old, &new, payload)
                 .map_or(Frame::Full { slot: number }, |change| Frame::Compressed(change.into_header(number, &new))),
         };
-        // Section 6: the ECN byte of a compressed header does not update the context, which keeps the values of the
-        // last full header.
+        // RFC 2507, section 6: the ECN byte of a compressed header does not update the context, which keeps the values
+        // of the last full header.
         let reserved = match (&frame, old) {
             (Frame::Compressed(octets), Some(old)) if octets[1] != NO_DELTA => old.header.reserved,
             _ => new.reserved,
@@ -180,7 +181,7 @@ impl Change {
     /// Returns the changes from the old to the new header. `None` if the packet must be sent in full.
     fn between(old: &Context, new: &Header, payload: u32) -> Option<Change> {
         let before = &old.header;
-        // Section 6: a compressed header cannot carry DSCP or TTL.
+        // RFC 2507, section 6: a compressed header cannot carry DSCP or TTL.
         if (before.dscp, before.ttl) != (new.dscp, new.ttl) {
             return None;
         }
@@ -243,7 +244,8 @@ impl Change {
     }
 }
 
-/// Answers a request with all fields except addresses and ports (section 6 b), or with a full header if needed.
+/// Answers a request with all fields except addresses and ports (RFC 2507, section 6 b), or with a full header if
+/// needed.
 fn without_differences(number: u8, old: &Header, new: &Header) -> Frame {
     if (old.dscp, old.ttl, old.reserved.0) != (new.dscp, new.ttl, new.reserved.0) {
         return Frame::Full { slot: number };

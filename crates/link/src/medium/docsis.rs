@@ -19,7 +19,8 @@ use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::VecDeque;
 
-/// Maximum number of collisions of a request. After one more collision, the frame is dropped (section 7.2.1).
+/// Maximum number of collisions of a request. After one more collision, the frame is dropped (CM-SP-MULPIv3.1, section
+/// 7.2.1).
 const MOST_TRIES: u32 = 16;
 /// Largest exponent of a backoff range.
 const MOST_DOUBLINGS: u32 = 15;
@@ -263,7 +264,7 @@ impl Docsis {
         modem.granted -= 1;
         modem.frames_sent += 1;
         if modem.granted == 0 && modem.asked < modem.frames.len() {
-            // Section 7.2.1: a request piggybacked on the last granted frame avoids contention.
+            // CM-SP-MULPIv3.1, section 7.2.1: a request piggybacked on the last granted frame avoids contention.
             modem.asked = modem.frames.len();
             modem.wait = None;
         }

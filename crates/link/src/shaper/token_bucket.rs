@@ -7,12 +7,12 @@
 //!
 //! - While no packet waits: up to the burst (Bc). The bucket starts full.
 //! - While a packet waits for tokens: up to the number of tokens that the packet needs, even if this is more than the
-//!   burst. In the thesis, the Bc of uplinks is 3 % to 33 % of a packet (MER-A03). Linux's `tbf` drops such packets
+//!   burst. In merritt2010, the Bc of uplinks is 3 % to 33 % of a packet (MER-A03). Linux's `tbf` drops such packets
 //!   instead.
 //! - While there are enough tokens for the packet but the physical line is busy: up to the burst.
 //!
-//! The thesis does not specify how many unused tokens a bucket stores. IOS stores one Bc by default. Refills occur at
-//! whole multiples of Tc from time zero.
+//! The thesis merritt2010 does not specify how many unused tokens a bucket stores. IOS stores one Bc by default.
+//! Refills occur at whole multiples of Tc from time zero.
 
 use super::config::ShaperConfig;
 use super::contract::Shaper;

@@ -204,7 +204,8 @@ proptest! {
     }
 }
 
-/// Section 2.5: the window of Vegas stops growing when a queue builds up; the window of CUBIC grows until a loss.
+/// Havey 2015, section 2.5: the window of Vegas stops growing when a queue builds up; the window of CUBIC grows until a
+/// loss.
 #[test]
 fn a_delay_based_window_stops_growing_when_a_queue_builds_up() {
     let window_after = |rule: &str| {

@@ -51,7 +51,7 @@ fn each_direction_senses_its_own_link_by_default() {
     }
 }
 
-/// Section 5.4.2 of the paper: the standing queue is below the IP layer, where CoDel cannot measure it.
+/// Havey 2015, section 5.4.2: the standing queue is below the IP layer, where CoDel cannot measure it.
 #[test]
 fn asqm_shortens_a_queue_that_codel_cannot_measure() {
     let asqm = run(DISPLACED);
