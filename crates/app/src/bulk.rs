@@ -235,8 +235,8 @@ impl Application for Sender {
         }
     }
 
-    /// Returns the reaction. A sender with a fixed size must also be called after its last byte, because it then closes
-    /// the connection.
+    /// Returns the reaction to [`SocketEvent::Ready`]. The host must also call a sender with a fixed size after its
+    /// last byte, because the sender then closes the connection.
     fn on_ready(&self) -> OnReady {
         if self.transfer.size().is_some() { OnReady::Acts } else { OnReady::Writes }
     }

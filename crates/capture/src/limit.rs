@@ -24,7 +24,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// All limits, in the order of the columns of tables.
+    /// All limits, in the order of the table columns.
     pub const ALL: [Limit; 9] = [
         Limit::Application,
         Limit::ReceiveWindow,

@@ -160,7 +160,7 @@ pub struct Accounting {
     /// Time until which no observer reads the nodes' measurements.
     unseen_until: Time,
     interrupted: bool,
-    /// Memory of delivered and dropped packets, for new packets.
+    /// Memory of delivered and dropped packets, which new packets reuse.
     #[expect(clippy::vec_box, reason = "a packet is this box")]
     free: Vec<Box<Fields>>,
     ledger: Ledger,

@@ -19,8 +19,8 @@
 use crate::next_hop::HopIndex;
 use lopsided_core::{Bytes, Count, Duration, NodeId, Packet, Time};
 
-/// A packet that will enter a link. Its size is stored too, because the packet may no longer be in the cache when it
-/// enters.
+/// A packet that will enter a link. The size is stored separately, because the processor's cache may no longer contain
+/// the packet when the packet enters.
 #[derive(Debug)]
 pub(crate) struct Entering {
     /// The time at which the packet enters the link.
@@ -84,7 +84,7 @@ pub(crate) struct Batch {
     buckets: Vec<u32>,
 }
 
-/// Longer lists are divided into buckets by entry time before they are sorted.
+/// Lists with more packets than this are divided into buckets by entry time before they are sorted.
 const FEW: usize = 32;
 /// Maximum number of buckets, as a power of 2.
 const MOST_BUCKETS: u32 = 16;

@@ -54,7 +54,7 @@ fn calls(work: impl FnOnce()) -> (u32, u32) {
 
 #[test]
 fn a_transfer_reads_no_system_clock_and_no_system_random_bytes() {
-    // Read the clock's base first, which happens once per process.
+    // Read the clock's base first. The base is read only once per process.
     let clock = Clock::default();
     for ecn in [true, false] {
         let during = calls(|| {

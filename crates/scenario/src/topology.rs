@@ -6,7 +6,7 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// Maximum number of host pairs. A larger number is assumed to be a typing error.
 const MOST_PAIRS: u32 = 50_000;
 
-/// The keys of `[[topology.link]]` other than its ends and its link settings.
+/// The keys of `[[topology.link]]`, except the ends and the link settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TopologyLinkPart {
     pub name: Option<String>,
@@ -23,7 +23,7 @@ impl Part for TopologyLinkPart {
     ];
 }
 
-/// The keys of `[topology.dumbbell]` other than its link settings.
+/// The keys of `[topology.dumbbell]`, except the link settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DumbbellPart {
     pub pairs: u32,

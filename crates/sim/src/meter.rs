@@ -138,7 +138,7 @@ impl DelayStats {
     }
 }
 
-/// Mean over time and maximum of a quantity that changes in steps. The quantity may be undefined at times.
+/// Time-weighted mean, and maximum, of a quantity that changes in steps. The quantity may be undefined at times.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TimeWeightedGauge {
     value: u64,

@@ -158,7 +158,7 @@ impl RepairClient {
         })
     }
 
-    /// Aborts a connection. The ranges that were requested on it and have not arrived become missing.
+    /// Aborts a connection. Ranges that were requested on this connection and have not arrived count as missing again.
     fn give_up(&mut self, at: usize, why: Trouble, io: &mut dyn Sockets) {
         let single = self.lines[at].single;
         let line = if single { self.lines.swap_remove(at) } else { std::mem::take(&mut self.lines[at]) };

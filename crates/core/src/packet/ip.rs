@@ -106,7 +106,7 @@ pub struct IpHeader {
     pub ecn: Ecn,
     /// The differentiated services codepoint, 6 bits (RFC 2474).
     pub dscp: u8,
-    /// The time to live of IPv4, the hop limit of IPv6.
+    /// The IPv4 time to live, or the IPv6 hop limit.
     pub ttl: u8,
 }
 

@@ -344,7 +344,7 @@ impl Packet {
     }
 
     #[inline]
-    /// The TTL of IPv4, or the hop limit of IPv6.
+    /// The IPv4 TTL, or the IPv6 hop limit.
     pub fn ttl(&self) -> u8 {
         self.0.ttl
     }

@@ -23,7 +23,7 @@ pub struct TcpHeader {
     pub ack: Seq,
     /// Flags.
     pub flags: Flags,
-    /// The window field as it is sent, not scaled.
+    /// The window field as sent, before scaling.
     pub window: u16,
     /// Options.
     pub options: TcpOptions,

@@ -253,7 +253,7 @@ const COMMON_WIDTHS: [Lsb; 2] = [lsb(8, 63), lsb(16, 16_383)];
 const COMMON_ID: Lsb = lsb(8, 3);
 
 impl Common {
-    /// Writes the 5-byte base, and zeros instead of the fields.
+    /// Writes the 5-byte base, followed by zeros as placeholders for the fields.
     fn write(self, out: &mut BitWriter) {
         out.put(u32::from(COMMON), 7);
         let flags = [self.stride, self.window, self.dscp, self.ttl, self.list];

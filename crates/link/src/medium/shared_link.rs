@@ -101,7 +101,7 @@ impl SharedLink {
             frames: Frames::default(),
         };
         let stations = stations.into_iter().map(station).collect();
-        // `Destination` sorts as `IpAddr` does.
+        // A `Destination` has the same sort order as its `IpAddr`.
         let ports = ports.into_iter().map(|(address, port)| (destination(address), port)).collect();
         SharedLink { stations, waiting: Vec::new(), medium, ports, out: VecDeque::new() }
     }

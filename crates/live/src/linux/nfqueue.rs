@@ -57,11 +57,11 @@ pub(crate) struct NfQueue {
 }
 
 impl NfQueue {
-    /// Takes the queue with this number in this network namespace. If the queue overflows, packets pass if `fail_open`
-    /// is true, and are dropped otherwise.
+    /// Binds to the queue with this number in this network namespace. If the queue overflows, packets pass if
+    /// `fail_open` is true, and are dropped otherwise.
     ///
     /// # Errors
-    /// Returns `AddrInUse` if another socket has the queue, and `PermissionDenied` without `CAP_NET_ADMIN`.
+    /// Returns `AddrInUse` if another socket is bound to the queue, and `PermissionDenied` without `CAP_NET_ADMIN`.
     pub fn bind(number: u16, fail_open: bool) -> io::Result<NfQueue> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)?;

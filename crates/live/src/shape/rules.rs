@@ -3,7 +3,7 @@
 //!
 //! | purpose | diverts | queue numbers |
 //! |---|---|---|
-//! | `shape` | packets leaving an interface, and arriving ones if the discipline reads them | 21,000 + |
+//! | `shape` | packets that leave an interface, and arriving packets if the discipline reads them | 21,000 + |
 //! | `reflect` | sensing packets of any sender | 20,999 |
 //! | TCP endpoint | packets arriving for some ports of an address | 62,000 + |
 

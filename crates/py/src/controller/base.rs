@@ -42,7 +42,7 @@ pub(super) struct Targets {
 
 impl Controller {
     pub(super) fn targets(&self) -> Targets {
-        // An algorithm may compute any number, but the window of TCP has a maximum.
+        // An algorithm may compute any number, but TCP's window has a maximum.
         let window = |number: Number| number.whole().min(LARGEST_WINDOW);
         Targets {
             cwnd: window(self.cwnd),

@@ -1,4 +1,4 @@
-//! The size of each ACK packet equals the computed size, to the byte.
+//! Each ACK packet has exactly the computed size in bytes.
 
 use crate::pair::{Pair, pattern};
 use lopsided_core::{Duration, Time};

@@ -279,8 +279,8 @@ impl Wifi {
             }
             _ => Duration::ZERO,
         };
-        // Each of the n aggregation queues sends at 1/n of the rate. The longest aggregate therefore takes as long as n
-        // times its bytes at the full rate.
+        // Each of the n aggregation queues sends at 1/n of the rate. The air time of the longest aggregate is therefore
+        // the air time of n times its bytes at the full rate.
         let octets = Bytes::new(sender.octets.get() * u64::from(config.aggregation_queues));
         (announced, self.client(sender.station, sender.receiver).rate.airtime(octets))
     }
@@ -335,7 +335,7 @@ impl Wifi {
         for sender in std::mem::take(&mut self.senders) {
             let acknowledges = self.acknowledges(&sender);
             let in_order = self.reorders(sender.receiver);
-            // If RTS frames collide, the sender receives no CTS. It therefore detects the failure even if its data are
+            // If RTS frames collide, the sender receives no CTS. It therefore detects the failure even if its data is
             // never acknowledged.
             let knows = acknowledges || (collided && sender.announced);
             let retries = knows.then_some(self.config.retries);

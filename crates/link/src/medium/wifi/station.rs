@@ -59,7 +59,8 @@ impl Station {
         self.peers.iter().flatten().all(Peer::is_empty)
     }
 
-    /// Returns the queues for a receiver. A frame for this receiver must have been requested before.
+    /// Returns the queues for a receiver. The station must already have requested the transmission of a frame to this
+    /// receiver.
     pub fn peer_mut(&mut self, receiver: usize) -> &mut Peer {
         self.peers[receiver].as_mut().expect("it has queues for its receivers")
     }
