@@ -15,7 +15,7 @@ use lopsided_tcp::State;
 
 /// Number of bytes that an unlimited sender offers in one call. It exceeds the free space of any send buffer.
 const PLENTY: u64 = u64::MAX;
-/// Size of the largest single write in bytes, as in iperf3. The end of a write sets PSH.
+/// Size of the largest single write in bytes, as in iperf3. The last segment of a write carries PSH.
 pub(crate) const WRITE: u64 = 128 << 10;
 /// Time until the next attempt if the host has no free port.
 const RETRY: Duration = Duration::from_secs(1);

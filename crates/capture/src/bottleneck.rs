@@ -144,7 +144,8 @@ pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     Bottleneck { rate_bps, busy, buffer_ms: f64::NAN, longest_wait_ms, discipline: Discipline::Unknown }
 }
 
-/// Returns the rate and busy time of the link of `sender`'s data; `None` if the link was never busy for long enough.
+/// Returns the rate and the busy time of the link that carries `sender`'s data; `None` if the link was never busy for
+/// long enough.
 pub(crate) fn line(connection: &Connection, sender: usize, loads: &Loads) -> Option<(f64, u64)> {
     // A busy period contains at least this amount of data, so skip connections with less data.
     let carries = connection.directions[sender].acked_bytes as f64 >= ENOUGH_OCTETS;
@@ -235,7 +236,7 @@ fn weighted(mut values: Vec<(u64, f64)>, share: f64) -> f64 {
     f64::NAN
 }
 
-/// Returns the 98 % quantile of the longest queueing delays of the bins, in ms.
+/// Returns the 98 % quantile over all bins of the longest queueing delay per bin, in ms.
 fn longest(data: &Direction, wait: impl Fn(&Bin) -> Spread) -> f64 {
     let mut waits = Sketch::default();
     let bins = data.timeline.as_ref().map_or(&[][..], |timeline| timeline.bins());

@@ -131,7 +131,7 @@ pub struct Direction {
     after_loss: Option<(u64, u64)>,
     /// Payload of a full-size segment, in bytes.
     mss: u32,
-    /// True if a hole or a SACK block has revealed a loss. As long as it is false, retransmissions count as losses.
+    /// True if a hole or a SACK block has revealed a loss. While this field is false, retransmissions count as losses.
     shows_holes: bool,
 }
 

@@ -57,7 +57,7 @@ impl Default for Loads {
 }
 
 impl Loads {
-    /// Returns the index of a host, which the other methods use. `None` if there are too many hosts.
+    /// Returns the index by which the other methods identify a host. `None` if there are too many hosts.
     pub(crate) fn host(&mut self, address: IpAddr) -> Option<usize> {
         if let Some(place) = self.places.get(&address) {
             return Some(*place);

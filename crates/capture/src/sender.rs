@@ -130,8 +130,8 @@ impl Arriving {
     /// RTT to the sender in nanoseconds.
     fn has_taken_effect(&self, echo: Option<u32>, near: u64, until: u64) -> bool {
         match self.value.zip(echo) {
-            // The echoed timestamp is exact. If the echoed timestamp equals the ACK's timestamp, the RTT to the sender
-            // decides.
+            // Compare with the echoed timestamp, because this comparison is exact. If both timestamps are equal, use
+            // the RTT to the sender.
             Some((value, echo)) if value != echo => (value.wrapping_sub(echo) as i32) < 0,
             _ => self.at + near <= until,
         }
@@ -237,7 +237,8 @@ impl Sender {
         self.out().saturating_sub(self.sacked)
     }
 
-    /// Returns true if the sender had no data to send before a segment at time `at` with the echo `echo`.
+    /// Returns true if the sender had no data to send before a segment. The segment was captured at `at` and echoes the
+    /// timestamp `echo`.
     pub(crate) fn was_idle(&mut self, at: u64, echo: Option<u32>, near: u64) -> bool {
         self.settle(at, at, echo, near);
         self.out() == 0 && (self.last_pushed || self.last_send == 0)

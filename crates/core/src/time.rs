@@ -50,7 +50,7 @@ impl Time {
 
     /// Rounds this instant up to a multiple of `grain`. Returns the instant unchanged if `grain` is zero.
     pub const fn ceil_to(self, grain: Duration) -> Time {
-        // A multiple of 0 or 1 ns needs no rounding, and 0 must not be a divisor.
+        // Rounding up to a multiple of 0 or 1 ns changes nothing. This check also prevents a division by 0.
         if grain.0 <= 1 { self } else { Time(self.0.div_ceil(grain.0) * grain.0) }
     }
 }

@@ -538,7 +538,7 @@ impl DropTailPath {
         Some(first.packet)
     }
 
-    /// Takes back a packet that arrives at `at`, before all other packets.
+    /// Stores a packet again. The packet arrives at `at`, before all other packets.
     pub(crate) fn take_back(&mut self, packet: Packet, at: Time) {
         self.packets.push_front(Arriving { at, packet });
         self.next_arrival = at;

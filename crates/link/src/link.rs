@@ -129,8 +129,8 @@ impl Link {
         }
     }
 
-    /// Takes back the packet that [`Link::pass_through`] returned last. The packet arrives at `at`, before all other
-    /// packets on this link.
+    /// Stores the packet that [`Link::pass_through`] returned last in the link again. The packet arrives at `at`,
+    /// before all other packets on this link.
     pub fn take_back(&mut self, packet: Packet, at: Time) {
         let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("`predicts_arrivals` is false") };
         path.take_back(packet, at);

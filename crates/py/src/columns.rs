@@ -4,7 +4,7 @@ use lopsided_sim::Column;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// Returns a dictionary from the name of each column to its kind and its values.
+/// Returns a dictionary that maps the name of each column to its kind and its values.
 pub(crate) fn columns<'py>(py: Python<'py>, columns: &[(&'static str, Column<'_>)]) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
     for (name, column) in columns {

@@ -230,7 +230,7 @@ impl Sender {
 
     fn passes_to(&mut self, at: u64, to: CaState, why: CaReason) {
         // The same ACK revealed the gap and triggered the retransmission, so the host entered recovery directly.
-        // Replace the event about the disorder.
+        // Replace the event that reported the disorder.
         let from = match self.found_events.last() {
             Some((before, TcpEvent::CaState { from, to: CaState::Disorder, .. }))
                 if to == CaState::Recovery && at - before <= AN_ANSWER =>

@@ -1,4 +1,4 @@
-//! A drop-tail queue that marks a packet if the packet finds at least a given number of packets in the queue.
+//! A drop-tail queue that marks an arriving packet if the queue already contains at least a given number of packets.
 
 use lopsided_core::{Bytes, Cx, DropReason, MarkReason, Packet};
 use lopsided_queue::{Backlog, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};

@@ -105,7 +105,7 @@ fn reductions_are_compared_even_if_each_round_trip_ends_with_a_loss() {
 
 #[test]
 fn a_window_that_losses_reduce_too_much_is_named_after_the_best_fit() {
-    // Several losses in one recovery reduce the window by more than the congestion control does.
+    // Several losses in one recovery reduce the window by more than one reduction of the congestion control.
     let (found, fits) = guess(&sawtooth(16, 40, 1), MSS, 10, 0.0);
     assert_eq!(found.name, fits[0].name, "{fits:?}");
     assert!(fits[0].reduction > 1.0 && fits[0].growth < 0.3, "{fits:?}");

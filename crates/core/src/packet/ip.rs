@@ -19,7 +19,7 @@ pub enum Ecn {
     #[default]
     /// Not ECN-capable.
     NotEct = 0,
-    /// ECT(1): the sender reduces its rate only a little at each mark, to keep queues short (L4S, RFC 9331).
+    /// ECT(1): the sender reduces its rate only slightly at each mark, to keep queues short (L4S, RFC 9331).
     Ect1 = 1,
     /// ECT(0): the sender responds to a mark as to a loss (RFC 3168), or less strongly (RFC 8511).
     Ect0 = 2,

@@ -279,7 +279,7 @@ impl TcpOptions {
         self.apart.as_ref().map_or(OtherOptions::NONE, |apart| &apart.other)
     }
 
-    /// Sets the options whose kinds have no field in this type.
+    /// Sets the options of all kinds for which this type has no field.
     pub fn set_other(&mut self, options: OtherOptions) {
         self.change(!options.is_empty(), |apart| apart.other = options);
     }
@@ -309,8 +309,8 @@ impl TcpOptions {
         self.len_of_handshake() + self.accurate_ecn().map_or(0, AccEcnOption::padded_len)
     }
 
-    /// Returns the options whose kinds have no field in this type. The list is empty unless all of them fit into the
-    /// header.
+    /// Returns the options of all kinds for which this type has no field. The list is empty unless all of them fit into
+    /// the header.
     pub fn other_on_wire(&self) -> &OtherOptions {
         // The data offset field limits the options to 40 bytes. SACK blocks use only the space that is left.
         let fits = self.len_of_known() + self.other().padded_len() <= MAX_TCP_OPTIONS;

@@ -176,7 +176,7 @@ fn alone(kind: u8, options: &TcpOptions) -> Vec<u8> {
     octets.split_off(padding)
 }
 
-/// Parses the options. An impossible length ends the parsing, as in Linux (`tcp_parse_options`), but the options before
+/// Parses the options. An invalid length ends the parsing, as in Linux (`tcp_parse_options`), but the options before
 /// this length remain valid.
 pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
     let mut options = TcpOptions::default();

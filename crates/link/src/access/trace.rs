@@ -118,7 +118,7 @@ fn check(times: &[u64]) -> Result<(), String> {
     match times.last() {
         None => Err("the trace has no opportunities".to_owned()),
         Some(0) => Err("the trace has no length: its last time is 0".to_owned()),
-        // 1,000 years in milliseconds. Longer traces could overflow the nanoseconds of a [`Time`].
+        // 1,000 years in milliseconds. A longer trace could overflow [`Time`], which counts nanoseconds.
         Some(last) if *last > 31_536_000_000_000 => Err("the trace lasts longer than 1,000 years".to_owned()),
         Some(_) if times.windows(2).any(|pair| pair[0] > pair[1]) => Err("times must not decrease".to_owned()),
         Some(_) => Ok(()),

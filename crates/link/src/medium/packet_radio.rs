@@ -253,7 +253,7 @@ impl PacketRadio {
         self.config.rate.time_to_send(octets, 0).0
     }
 
-    /// Counts a turnaround of the radio. Returns the duration of the turnaround and a control frame.
+    /// Counts a turnaround of the radio. Returns the duration of the turnaround plus a control frame.
     fn control(&mut self, radio: usize) -> Duration {
         self.radios[radio].turnarounds += 1;
         self.config.turnaround() + self.airtime(self.config.control)

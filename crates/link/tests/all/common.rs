@@ -175,7 +175,7 @@ pub fn octets(octets: u64) -> Bytes {
     Bytes::new(octets)
 }
 
-/// Checks that each received packet is in exactly one of the counters.
+/// Checks that exactly one counter has counted each received packet.
 fn assert_balanced(counters: &LinkCounters) {
     let LinkCounters { received, delivered, dropped, lost, waiting, in_flight } = *counters;
     assert_eq!(received, delivered + dropped + lost + waiting + in_flight, "{counters:?}");

@@ -169,8 +169,8 @@ impl Back {
 enum Stage {
     /// The connection to the network is being opened. Contains the SYN, which waits for the result.
     Connecting(Vec<u8>),
-    /// The connection to the network is established since this instant. The command has not completed its handshake
-    /// yet.
+    /// The connection to the network has been established since this instant. The command has not completed its
+    /// handshake yet.
     Waiting(TcpStream, Instant),
     /// Both connections are established, and data is copied between them.
     Joined,

@@ -89,8 +89,8 @@ fn red_has_the_defaults_of_tc() {
     let shaped = with(&[("link.down.queue", queue), ("link.down.shaper", "{ burst = \"1600 B\" }")]).expect(queue);
     let behind_bucket = shaped.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue");
     assert!(!behind_bucket.idle_decay);
-    // The same applies if RED is at any depth inside a discipline that shapes traffic or serves queues in turn. `prio`
-    // is different, because it dequeues from every band.
+    // RED's average also does not decay if RED is at any depth inside a discipline that shapes traffic or serves queues
+    // in turn. `prio` is different, because it dequeues from every band.
     let inside = |value: &str, decays: bool| {
         let scenario = with(&[("link.down.queue", value)]).expect(value);
         let queue = format!("{:?}", scenario.graph.links[0].down.queue);

@@ -9,7 +9,7 @@ fn outcome(scenario: &Scenario) -> RunResult {
     lopsided_sim::run(scenario, 1, RunOptions::default(), &Monitor::default()).expect("it runs")
 }
 
-/// Returns, as text, the columns of a flow that contain no absolute times.
+/// Returns the columns of a flow that contain no absolute times, as text.
 fn conduct(flows: &FlowTable, flow: usize) -> String {
     let columns = flows
         .columns()
