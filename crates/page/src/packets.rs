@@ -41,7 +41,7 @@ struct Crossing {
     dropped: Option<DropReason>,
 }
 
-/// A data segment that the sender of a flow sends, or an ACK that it receives.
+/// A data segment that a flow's sender sends, or an ACK that this sender receives.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     at_s: f64,

@@ -60,7 +60,8 @@ impl Prepared {
     }
 }
 
-/// Returns the exception if user code cancelled the run by an exception, because it is more specific than "cancelled".
+/// If an exception in user code cancelled the run, returns this exception, because it is more specific than
+/// "cancelled".
 fn explained(abort: &RunAbort, error: RunError) -> Failure {
     abort.take().map_or(Failure::Run(error), |raised| Failure::Controller(Box::new(raised)))
 }

@@ -15,7 +15,7 @@ const BLOAT_MS: f64 = 20.0;
 const EXPLAINED: f64 = 0.2;
 /// Mean queueing delay in milliseconds from which a queue explains a loss of goodput.
 const LONG_WAIT_MS: f64 = 50.0;
-/// A flow that keeps less than this fraction of its goodput is mentioned.
+/// The verdict mentions a flow that keeps less than this fraction of its goodput.
 const LOST_SHARE: f64 = 0.6;
 /// Time that a flow needs to reach its steady rate, in seconds. It is also the shortest time over which goodput is
 /// measured.

@@ -20,7 +20,7 @@ pub(super) struct Header {
     pub window: u16,
     pub push: bool,
     pub options: TcpOptions,
-    /// IP's ECN field, and TCP's flags of ECN feedback.
+    /// IP's ECN field, and TCP's flags for ECN feedback.
     pub reserved: (Ecn, u16),
 }
 
