@@ -263,7 +263,7 @@ def promised(main: list[Cell], acks: float) -> list[Promise]:
         ),
         Promise(
             "The number of the upload's timeouts is within the range of FreeBSD's seeds.",
-            claims.at_least(len(main), [claims.number("buffers within the range", len(timely))]).but(
+            claims.at_least(len(main), [claims.number("buffer sizes with a number in the range", len(timely))]).but(
                 notes=_missed(main, timely)
             ),
         ),

@@ -60,4 +60,4 @@ def test_a_buffer_far_from_freebsds_breaks_the_promise():
     assert [one.verdict.holds for one in freebsd.promised(cells[:1], 0.69)] == [True, True, True]
     performance, acks, timeouts = freebsd.promised(cells, 0.75)
     assert not (performance.verdict.holds or acks.verdict.holds or timeouts.verdict.holds)
-    assert timeouts.row[2] == "buffers within the range: 1; not with buffers of 10 packets"
+    assert timeouts.row[2] == "buffer sizes with a number in the range: 1; not with buffers of 10 packets"
