@@ -105,7 +105,7 @@ pub struct Fit {
     pub growth: f64,
     /// Number of periods between losses that were compared.
     pub periods: usize,
-    /// Probability of the congestion control, from 0 to 1.
+    /// Probability that the sender uses this congestion control, from 0 to 1.
     pub probability: f64,
 }
 

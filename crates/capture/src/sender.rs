@@ -473,7 +473,7 @@ impl Sender {
 }
 
 impl Rounds {
-    /// Starts a round trip that has no previous round trip to compare with.
+    /// Starts a round trip that is not compared with a previous round trip.
     fn begin(&mut self, next: Seq) {
         (self.end, self.before, self.flight, self.spoiled) = (next, 0, 0, false);
     }

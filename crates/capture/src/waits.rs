@@ -170,7 +170,7 @@ impl Ways {
     /// `waited` ns.
     fn data_onward_of(&self, far: u64, waited: Option<u64>) -> u64 {
         let Some(least) = self.far_least else { return 0 };
-        // At the receiver, the excess over the minimum is not a queueing delay: the receiver delays ACKs.
+        // If the capture was made at the receiver, a longer RTT than the minimum comes from delayed ACKs, not from a queue.
         let is_at_receiver = self.near_least.is_some_and(|near| is_at_end(least, near));
         if is_at_receiver { 0 } else { far.saturating_sub(least).saturating_sub(waited.unwrap_or(0)) }
     }

@@ -188,7 +188,7 @@ pub struct Network<H> {
     pub(crate) merge_points: Vec<(NodeId, MergePoint)>,
     /// The packets that leave a merge point in one batch. The batch is stored here so that its memory is reused.
     batch: Option<Box<Batch>>,
-    /// Memory for the next merge point that gets packets.
+    /// An empty list, whose memory the next merge point that receives packets uses.
     spare: Waiting,
     /// The next-hop tables of the routers between leaders and followers. Shared with the crews.
     next_hops: Arc<Vec<NextHops>>,

@@ -32,7 +32,8 @@ impl From<&SampleRow> for ChangeKey {
     }
 }
 
-/// Returns a sample of the flow. `rtt` contains the RTTs of the interval; `None` for a row between two intervals.
+/// Returns a sample of the flow. `rtt` contains the RTTs of the sampling interval that ends now; `None` if no interval
+/// ends now.
 pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt: Option<Moments>) -> SampleRow {
     let now = network.now();
     let delivered = delivered(network, site);

@@ -13,9 +13,9 @@ pub struct Moments {
     pub sum: f64,
     /// Sum of the squares.
     pub sum_of_squares: f64,
-    /// The smallest value; infinity without values.
+    /// The smallest value; infinity if there are no values.
     pub min: f64,
-    /// The largest value; negative infinity without values.
+    /// The largest value; negative infinity if there are no values.
     pub max: f64,
 }
 

@@ -99,9 +99,9 @@ pub enum Amount {
     Bytes(Bytes),
     /// `count` memory cells (bins) of `size` bytes each. A packet occupies a whole number of bins.
     Bins {
-        /// Number of bins.
+        /// Number of memory cells.
         count: u32,
-        /// Size of a bin.
+        /// Size of one memory cell.
         size: Bytes,
     },
     /// The amount of data that the link sends in this time.

@@ -29,7 +29,7 @@ impl StageKind for ReflectorConfig {
     }
 }
 
-/// The stage that sends sensing packets back.
+/// The stage that returns a discipline's probe packets to the discipline.
 #[derive(Debug, Default)]
 pub struct Reflector {
     turned: u64,

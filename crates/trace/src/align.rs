@@ -225,7 +225,7 @@ impl Pair<'_> {
         times.min().unwrap_or(u64::MAX)
     }
 
-    /// Returns the end that sent the two packets.
+    /// Returns the end that sent this pair of packets; `None` if neither capture contains the packet.
     pub fn from(&self) -> Option<End> {
         self.one.or(self.other).map(|segment| segment.from)
     }

@@ -446,8 +446,8 @@ proptest! {
         }
     }
 
-    /// RED makes random decisions, so the reference is a second link with an observer. The observer forces this link to
-    /// process each event when it occurs.
+    /// RED drops packets at random, so the test cannot list the drops in advance. It compares the link with a second link
+    /// that has the same seed and an observer. A link with an observer processes each event when it occurs.
     #[test]
     fn an_observer_does_not_affect_red(config in config(), touches in touches(), seed: u64, weight in 0.01..1.0_f64) {
         let red = RedConfig {

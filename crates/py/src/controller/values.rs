@@ -117,7 +117,7 @@ values! {
         lost_bytes: u64 = rate.lost.get(),
         /// Bytes in flight when the newest segment acknowledged was sent, including that segment.
         tx_in_flight_bytes: u64 = rate.tx_in_flight.get(),
-        /// Bytes marked lost since that segment was sent.
+        /// Bytes marked lost since the newest segment acknowledged was sent.
         lost_since_sent_bytes: u64 = rate.lost_since_sent.get(),
         app_limited: bool = rate.app_limited,
     }

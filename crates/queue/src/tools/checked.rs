@@ -104,7 +104,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         &self.queue
     }
 
-    /// Checks that time does not go back.
+    /// Checks that time does not go backwards.
     fn on_the_clock(&mut self, now: Time) {
         assert!(now >= self.latest, "the time went back from {:?} to {now:?}", self.latest);
         self.latest = now;

@@ -395,7 +395,7 @@ fn linux_sets_push_at_the_end_of_a_write_and_after_each_half_window() {
         t.inject(at, &format!("ack {ack}"));
         pushed.push(t.drain_pushed());
     }
-    // Half of the largest advertised window is 32,768 bytes.
+    // PSH is set after half of the largest advertised window, which is 32,768 bytes.
     assert_eq!(pushed, [vec![], vec![], vec![33_001, 66_001], vec![80_001]]);
 }
 
