@@ -29,11 +29,11 @@ from rich.table import Table
 
 PEER_PROGRAMS = ROOT / "bench" / "peers"
 TARGET_US = 0.33
-"""Largest CPU time per data packet in µs, for each workload."""
+"""Largest accepted CPU time per data packet in µs, for each workload."""
 TARGET_RATIO = 2.0
-"""Largest CPU time of a congestion control, relative to Reno's."""
+"""Largest accepted CPU time of a congestion control, relative to Reno's CPU time."""
 TARGET_SPREAD = 1.3
-"""Largest ratio between the CPU times of workloads with different windows, losses or numbers of flows."""
+"""Largest accepted ratio between the CPU times of workloads with different windows, losses or numbers of flows."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Compares CAKE's ACK filter with Linux's in two ways: by replaying packets, and in whole runs.
+"""Compares the simulator's version of CAKE's ACK filter with Linux's in two ways: by replaying packets, and in whole
+runs.
 
 *By replay.* Packets are captured before and after Linux's `cake` with the ACK filter. The packets are replayed into the
 simulator's filter (`lopsided.studies.replay`), which dequeues at the times at which Linux dequeued. Every packet must
@@ -41,11 +42,12 @@ RUNS, CAPTURES, PAGE = DOCS / "ack-filter.csv", DOCS / "ack-filter.xz", DOCS / "
 RULES = ("conservative", "aggressive")
 SEEDS = (1, 2, 3, 4)
 BOUNDS = {"down_bps": 0.03, "up_bps": 0.03, "ack_ratio": 0.05}
-"""Largest relative deviation of the simulator's median from Linux's."""
+"""Largest accepted relative deviation of the simulator's median from Linux's median."""
 
 
 def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, stack: Tables) -> Tables:
-    """Returns a download and an upload over a line of `down` and `up` Mbit/s, with a downlink buffer of 100 ms."""
+    """Returns the tables of a scenario: a download and an upload over a line of `down` and `up` Mbit/s, with a downlink
+    buffer of 100 ms."""
     room = round(down * 1e6 * 0.1 / 8)
     return {
         "scenario": {"title": f"A download and an upload at {down}/{up} Mbit/s", "duration": f"{seconds} s"},

@@ -1,4 +1,4 @@
-"""Compares the one-flow cells of balakrishnan1999 with its authors' code in ns-2.
+"""Compares the simulator with the ns-2 code of balakrishnan1999's authors, in the paper's cases with one flow.
 
 `python -m reference.fidelity.authors` runs missing cells on ns-2 and all cells in the simulator, and writes
 `docs/fidelity/authors.md`. With `--recorded`, the command does not run ns-2. If a cell uses no random numbers, its runs
@@ -51,7 +51,8 @@ from reference.fidelity.texts import page_text
 RECORDS, PAGE = DOCS / "authors.csv", DOCS / "authors.md"
 SCENARIO = Path(ns2.__file__).parent / "scenarios" / "hybrid.toml"
 BOUNDS = {"throughput_mbps": 0.05, "window": 0.05, "rtt_ms": 0.05, "acks_delivered": 0.10, "acks_filtered": 0.10}
-"""Largest relative deviation from the median of ns-2. A median within the range of ns-2's runs always passes."""
+"""Largest accepted relative deviation of the simulator's median from ns-2's median. A median within the range of
+ns-2's runs always passes."""
 REPAIRED = 3.0
 """Throughput in Mbit/s that sender adaptation with bursts of one packet exceeds only if the burst timer works. In
 Debian's ns-2, the timer does not work."""

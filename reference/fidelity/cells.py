@@ -1,4 +1,4 @@
-"""Defines cells of the pages: scenarios that run with several seeds, on Linux and in the simulator."""
+"""Defines the cells of the fidelity pages: scenarios that run with several seeds, on Linux and in the simulator."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 COUNTED = ("retransmits", "timeouts")
-"""Small counts. The page shows these counts in a separate table, because the relative error of a small count has little
-meaning."""
+"""Small counts. A fidelity page shows these counts in a separate table, because the relative error of a small count has
+little meaning."""
 FLOW = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", *COUNTED)
 
 

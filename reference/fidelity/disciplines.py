@@ -1,4 +1,4 @@
-"""Compares managed queues with Linux's in whole runs.
+"""Compares the simulator's managed queues with Linux's in whole runs.
 
 `python -m reference.fidelity.disciplines` writes docs/fidelity/disciplines.md. Each discipline runs with the same seeds
 at several RTTs, with and without ECN. The values of Linux are stored after each run. The command measures missing runs
@@ -77,7 +77,7 @@ number of marks."""
 
 
 def line(rtt: int, duration: int) -> Tables:
-    """Returns two CUBIC downloads over a line, with RTT in ms and duration in seconds."""
+    """Returns the tables of a scenario: two CUBIC downloads over a line. `rtt` is in ms, `duration` in seconds."""
     return {
         "scenario": {"title": "Two CUBIC downloads", "duration": f"{duration} s"},
         "link": {

@@ -36,7 +36,7 @@ SEEDS = (1, 2)
 SIM_SEEDS = tuple(range(1, 7))
 """Seeds of the simulator. The spread over these seeds shows which changes are due to chance."""
 BOUND = 0.05
-"""Largest difference between the relative change on Linux and the relative change in the simulator."""
+"""Largest accepted difference between the relative change on Linux and the relative change in the simulator."""
 STANDARD_ERRORS = 3.0
 
 

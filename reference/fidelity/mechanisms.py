@@ -1,4 +1,4 @@
-"""`python -m reference.fidelity.mechanisms`: compares each mechanism of Linux's TCP with Linux.
+"""`python -m reference.fidelity.mechanisms`: compares the simulator with Linux, for each mechanism of Linux's TCP.
 
 Each mechanism has packet scripts, and a small scenario that triggers the mechanism. The scenario runs on Linux and in
 the simulator, and all packets are aligned (`lopsided compare --packets`). The command writes

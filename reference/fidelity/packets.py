@@ -72,7 +72,8 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """Returns the cells of both pages, and cells with two-way traffic of other congestion controls."""
+    """Returns the cells of `fidelity.md` and `variants.md`, and cells with two-way traffic of other congestion
+    controls."""
     found = [
         Cell(cell.name, "alone" if cell.file == "alone.toml" else "two-way", "reno", cell) for cell in fidelity.CELLS
     ]

@@ -1,4 +1,5 @@
-"""Compares queue disciplines with those of Linux by replay: packets arrive at both queues at the same times.
+"""Compares the simulator's queue disciplines with Linux's by replay: the same packets arrive at both queues at the same
+times.
 
 The kernel world captures datagrams before and after the queue. Datagrams are used because their senders do not react to
 the queue. The captures show drops, times, order and marks. The packets are then replayed in the simulator

@@ -1,4 +1,4 @@
-"""Formats tables and percentages of the pages as Markdown."""
+"""Formats tables and percentages of the fidelity pages as Markdown."""
 
 from __future__ import annotations
 

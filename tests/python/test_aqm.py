@@ -207,7 +207,8 @@ def test_the_load_of_the_draft_adds_connections_until_it_is_stable(line: lop.Sce
 
 
 def test_means_and_quantiles_of_counts():
-    # The mean excludes the slowest 5 %. If a value crosses the 95 % limit, its part below the limit counts.
+    # The mean excludes the slowest 5 %. A value that straddles the 95 % limit is weighted by its fraction below the
+    # limit.
     assert trimmed_mean([1.0] * 19 + [1000.0]) == pytest.approx(1.0)
     assert trimmed_mean([1.0, 3.0], [90, 10]) == pytest.approx((90 + 15) / 95)
     assert trimmed_mean([]) is None

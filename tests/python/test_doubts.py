@@ -101,7 +101,8 @@ PARTS = {
     "header_compression": {},
     "quic": {"flow.1.transport": "quic"},
 }
-"""The setting that adds each part with its defaults. A queue needs only its kind."""
+"""For each part, the settings that add the part with default values. Queue disciplines are not listed, because they
+need only their kind and a limit."""
 
 SHARED = """\
 [scenario]

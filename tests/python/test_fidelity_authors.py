@@ -1,4 +1,4 @@
-"""Compares experiments of balakrishnan1999 with recorded results of the authors' code."""
+"""Compares simulated experiments of balakrishnan1999 with recorded results of the authors' code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares managed queues with Linux in whole runs, for scenarios without random numbers."""
+"""Compares the simulator's managed queues with Linux's in whole runs, for scenarios without random numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Compares queue disciplines with those of Linux, packet by packet."""
+"""Compares the simulator's queue disciplines with Linux's, packet by packet."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def changed(tables: Table, path: str, value: Any) -> Table:
             place = place[int(name)]
         else:
             if not isinstance(place.get(name), dict | list):
-                # A short form, or no table.
+                # The parent is missing, or is written in a short form, such as a string. Replace it with a table.
                 place[name] = [{}] if [*parents, last][number + 1].isdecimal() else {}
             place = place[name]
     if value is None:
@@ -827,7 +827,7 @@ ELSEWHERE = {
     "access kind `trace`-file": "a resolved scenario contains `opportunities` instead",
     "app kind `custom`-name": "only a Rust program can supply the application",
 }
-"""Keys that need no other run, each with the reason."""
+"""Keys that need not change a run, each with the reason. The next test skips these keys."""
 
 
 class Outcome(NamedTuple):
@@ -873,7 +873,7 @@ def compared(key: Key, *, needs: bool) -> bool:
     assert before.resolved != after.resolved, "the value is the default"
     if before.results != after.results or any(f"`{key.name}`" in note for note in after.notes - before.notes):
         return True
-    # A note that the whole part has no effect is enough.
+    # Also accept a note that the whole part, such as the queue, has no effect.
     part = re.search(r"kind `(.+)`", key.section)
     return part is not None and any(f"`{part[1]}` has no effect" in note for note in after.notes)
 
@@ -915,7 +915,8 @@ TRAFFIC = {
     "app kind `repair`-stall_timeout": "no connection stalls",
     "transport kind `quic`-idle_timeout": "packets arrive all the time",
 }
-"""Keys that depend on the packets of a run, each with the reason. No note is possible before the run."""
+"""Keys whose effect depends on the packets of a run, each with the reason why the tested run shows no effect. A note
+before the run is not possible for these keys."""
 
 
 @pytest.mark.parametrize("key", [pytest.param(key, id=key.id) for key in DEPENDENT if key.id not in TRAFFIC])

@@ -1,4 +1,4 @@
-"""Tests the page of the laboratory. One test uses a real browser."""
+"""Tests the laboratory, an HTML page that simulates a line in the browser. One test uses a real browser."""
 
 import http.client
 import json

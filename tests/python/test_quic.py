@@ -53,7 +53,7 @@ def test_settings_that_quic_lacks_are_rejected_with_place_and_advice(settings: d
 
 
 def test_the_kernel_world_rejects_quic():
-    # Needs no kernel, unlike a run.
+    # Unlike a run, `kernel.refusals` needs no kernel.
     assert any("Linux has no QUIC" in refused for refused in kernel.refusals(scenario()))
 
 
@@ -90,7 +90,7 @@ _QUEUE = {"limit": "50 packets"}
 def test_each_part_that_reads_tcp_headers_is_noted(key: str, value: Any, name: str):
     noted = doubts(scenario(**{f"link.up.{key}": value}))
     assert any(f"`{name}` reads TCP headers and has no effect" in doubt for doubt in noted), noted
-    # The remedy can process the headers of the TCP flow.
+    # With a TCP flow next to the QUIC flow, the remedy has an effect.
     both = Scenario.from_text(LINE + '[[flow]]\nname = "tcp"\ndirection = "down"\n', "both")
     assert not any("no effect" in doubt for doubt in doubts(both.with_(**{f"link.up.{key}": value})))
 

@@ -151,7 +151,7 @@ def test_shards_of_a_search_wait_for_each_batch_and_yield_one_search(adsl_file, 
     said = " ".join(capsys.readouterr().err.split())
     assert "1 of 3 shards are behind" in said and "sbatch --array=" in said
     assert cli.invoke(["merge", str(parts), "--out", str(tmp_path / "early")]) == 1
-    shards.Shard(2, count).file(parts).unlink()  # A shard whose file is lost makes its runs again.
+    shards.Shard(2, count).file(parts).unlink()  # If its file is lost, a shard repeats its runs.
     rounds = 0
     while any([_search(adsl_file, parts, number, count) for number in range(1, count + 1)]):
         rounds += 1

@@ -1,4 +1,5 @@
-"""Simulates figures 20 and 21: the throughput of the implementation against `maxburst`, and against segments per ACK.
+"""Simulates figures 20 and 21: the throughput of the BSD/OS implementation as a function of `maxburst` (figure 20) and
+of the segments per ACK (figure 21).
 
 Both ends run the simulator's TCP; `live.py` runs the same experiments on real packets.
 """
@@ -74,7 +75,8 @@ def _by_delay(m: Measurements) -> Iterable[Line]:
 
 
 def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares figure 20 with an experiment, and with the experiment `kernel`, in which Linux receives the data."""
+    """Compares figure 20 with two experiments: `experiment`, and `kernel` (if given), in which Linux receives the
+    data."""
     where, remark = "Section 9.1.1 / Figure 20", f"the least that reaches {ENOUGH:.0%} of the best"
     least = partial(least_that_is_enough, m, label="maxburst")
     printed = m.published.find(where, "maxburst", case="recommended value, low")
@@ -87,7 +89,7 @@ def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel
 
 
 def delay_comparisons(m: Measurements, experiment: str = DELAY_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares figure 21 with an experiment, and with the experiment `kernel`, in which Linux sends the data."""
+    """Compares figure 21 with two experiments: `experiment`, and `kernel` (if given), in which Linux sends the data."""
     remark = f"the least that reaches {ENOUGH:.0%} of the best"
     printed = m.published.find("Section 9.1.2 / Figure 21", "max_delay", case="throughput stops growing beyond")
     for burst in (4, 6):

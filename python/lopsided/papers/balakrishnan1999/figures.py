@@ -170,7 +170,7 @@ def _round_trips(m: Measurements, scheme: Scheme) -> Iterable[Line]:
 
 
 def _printed_trips(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
-    """Returns horizontal lines at the published mean RTT, and at one standard deviation above and below."""
+    """Returns horizontal lines at the published mean RTT, and one standard deviation above and below this mean."""
     mean, deviation = (row.printed(m).number for row in printed.figure_13(scheme))
     return (mean, style.INK), (mean - deviation, style.MUTED), (mean + deviation, style.MUTED)
 

@@ -57,7 +57,7 @@ NOT_RUN = (
 
 
 FEW_BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
-"""Values of `maxburst` on real packets, which take a second for each second of the paper's runs."""
+"""Values of `maxburst` with real packets. The list is short, because these runs take place in real time."""
 
 BURST_SWEEP = Experiment(
     key="live-maxburst",

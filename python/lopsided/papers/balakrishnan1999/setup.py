@@ -191,8 +191,8 @@ RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
 identical."""
 
 SERIES = range(5)
-"""Numbers of the series of 10 runs each. Most cells of the paper report 10 runs: one series. A cell with 50 runs
-reports five series."""
+"""Numbers of the series of runs. Each series has 10 runs. Most table cells of the paper report one series. A cell with
+50 runs reports five series."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
 """Socket buffers of the measured transfers, in kB."""

@@ -1,4 +1,4 @@
-"""Draws the known contents of figures 3 to 6, and a figure of our own that varies the uplink rate."""
+"""Draws figures 3 to 6 as far as public sources describe them, and an additional figure that varies the uplink rate."""
 
 # matplotlib does not declare the types of keyword arguments.
 # pyright: reportUnknownMemberType=false

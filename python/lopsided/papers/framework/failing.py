@@ -24,12 +24,12 @@ CAUSES: Mapping[str, str] = {
     "setting": "the paper leaves out a setting that decides the outcome",
     "ours": "the set-up follows the paper and the result still differs",
 }
-"""Causes of failing statements, in report order."""
+"""Reasons why a statement of a paper is not reproduced, by key, in the order of the report."""
 
 
 @dataclass(frozen=True)
 class Failing:
-    """The cause of a failing statement (a key of `CAUSES`), and the condition under which the statement would hold."""
+    """Why a paper's statement is not reproduced (a key of `CAUSES`), and the condition under which it would hold."""
 
     cause: str
     needs: str

@@ -104,7 +104,7 @@ class Reproduction:
 
     @property
     def surprises(self) -> int:
-        """Number of verdicts that differ from the recorded ones."""
+        """Number of verdicts that differ from the recorded verdicts."""
         return sum(each.surprising for each in self.claims)
 
     @property
@@ -123,7 +123,8 @@ class Reproduction:
         return held_in_short(self.of_paper)
 
     def counts(self) -> list[str]:
-        """Returns sentences with the number of statements that hold, and the number that need another kind of run."""
+        """Returns sentences with the number of statements that hold, and the number that this kind of run cannot
+        judge."""
         if not self.claims:
             return []
         left = left_to_live(self.paper)

@@ -1,6 +1,6 @@
 """Havey, *Throughput and Delay on the Packet Switched Internet*, dissertation, 2015, chapters 2 to 6.
 
-- RDRA downloads over several connections that together get the bandwidth share of one.
+- RDRA downloads over several connections that together get the bandwidth share of one connection.
 - FWP is a Wi-Fi protocol in which the application repairs losses.
 - ASQM is a queue discipline that measures the delay of a whole link, so it detects queues below IP.
 - BDP limits each flow's queue to the flow's own bandwidth-delay product.

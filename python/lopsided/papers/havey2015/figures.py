@@ -158,8 +158,8 @@ _QUANTILES: dict[str, tuple[float, float]] = {
     "share_of_packets_below_12_mbps": (12.0, 1.0),
     "share_of_packets_at_or_above_12_mbps": (12.0, -1.0),
 }
-"""Published percentages of packets: the throughput limit in Mbit/s, and +1 for packets below the limit or -1 for those
-above the limit."""
+"""For each published percentage of packets: the throughput limit in Mbit/s, and +1 if the percentage
+counts packets below the limit, or -1 if it counts packets at or above the limit."""
 
 
 def _printed_at(m: Measurements, rtt: int) -> Iterable[Line]:
@@ -214,7 +214,8 @@ OVERSHOOTS = (("pie", "PIE"), ("codel", "CoDel"), ("ared", "ARED"))
 
 
 def _borrowing_table(m: Measurements) -> Artifact:
-    """Returns a table of throughputs if modems may borrow bandwidth, next to the published short-term throughputs."""
+    """Returns a table of modems that may borrow bandwidth: measured throughputs and published short-term
+    throughputs."""
     columns = ("throughput_p50_bps", "throughput_p95_bps", "throughput_p99_bps", "throughput_bps", "rtt_p90_ms")
     where = "Section 6.4 / Figure 6.3"
     compared = tuple(

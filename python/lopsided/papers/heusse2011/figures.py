@@ -136,7 +136,7 @@ FIGURE_PENDULUM = Plot(
 
 
 def _mechanisms(m: Measurements) -> Artifact:
-    """Returns the figure of the remedies, with equal buffers of 75 kB."""
+    """Returns the table of the remedies, with a buffer of 75 kB at both ends of each line."""
     rows = [(line, kind) for line in LINES for kind in MECHANISMS]
 
     def read(row: tuple[AccessLine, str], column: str) -> float:

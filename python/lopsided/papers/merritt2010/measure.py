@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 GOODPUT_STEP_S = 0.5
-"""Bin width of the goodput series that measures interference: a few RTTs."""
+"""Bin width, in seconds, of the goodput series that measures interference. It is a few RTTs."""
 
 TREND_S = 30.0
 """Changes that last longer than this number of seconds count as a trend."""
@@ -95,7 +95,8 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
     logged_alone, logged_both = logged(down, down.srtt_ms, 0.0, start), logged(down, down.srtt_ms, start, end)
     cwnd_down, cwnd_up = down.cwnd_mean_bytes(start, end), up.cwnd_mean_bytes(start, end)
     max_down, max_up = float(flows["download"]["cwnd_max_bytes"]), float(flows["upload"]["cwnd_max_bytes"])
-    # MER-A19: use only this period. The largest window of the whole run would be the overshoot of the first slow start.
+    # MER-A19: use only the time in which both flows are active. The largest window of the whole run would be the
+    # overshoot of the first slow start.
     max_down_both = metrics.largest(down.time_s, down.cwnd_bytes, start, end)
     bdp = metrics.bandwidth_delay_product_bytes(rates.down_bps, both_rtt.mean / 1e3)
     rtt_alone_s = alone_rtt.mean / 1e3

@@ -233,7 +233,7 @@ CYCLE = throughput(CYCLE_PACKETS, "3.2").but(
     ),
     x_limits=CYCLE_S,
 )
-"""The plot of the four steps of section 3.5 in the run with 50 packets."""
+"""Plots the four steps of section 3.5, for the run with an uplink buffer of 50 packets."""
 
 FIGURES = (
     Figure("1.1", "Throughput with 50 and 15 packet uplink buffers", SWEEP, INTRODUCTION),

@@ -257,7 +257,8 @@ def iperf_mbit(m: Measurements, leg: str) -> float:
 
 
 def preflight(m: Measurements) -> Artifact:
-    """Returns iperf's results before the tests, in one and both directions (YAH-M09, YAH-E04)."""
+    """Returns the iperf results of the path checks: one direction only, and both legs of `iperf -r` (YAH-M09,
+    YAH-E04)."""
     find = m.published.find
     step = "Section 2.5.2 step 6"
     columns: Columns[str] = {

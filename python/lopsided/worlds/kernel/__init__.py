@@ -54,7 +54,7 @@ means need more samples."""
 LOOK_S = 0.2
 
 PREPARATION_S = 120.0
-"""Seconds allowed for booting, building and checking."""
+"""Seconds allowed for booting the guest, building the network and checking the paths."""
 
 LATE_MS = 10.0
 """If timers are late by this many ms on average, a run in real time is rejected."""

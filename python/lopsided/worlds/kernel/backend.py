@@ -72,7 +72,8 @@ class Machine:
         arguments: list[str] = [
             *(REPEATABLE if self.virtual_time else []),
             f"mem={MEMORY}",
-            # Without a name of no device, user-mode Linux would look for the root file system on a block device.
+            # By default, user-mode Linux searches for its root file system on a block device. This name is not a
+            # device.
             "root=hostfs",
             "rootfstype=hostfs",
             "rootflags=/",
@@ -88,7 +89,7 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """Timer delays in ns that the shapers compensate for, one per attempt."""
+        """Maximum timer lateness, in ns, that the shapers make up for: one value per attempt of a run."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property
@@ -200,7 +201,8 @@ def watched(
     virtual_time: bool,
     inherited: Sequence[int] = (),
 ) -> Generator[Watched]:
-    """Starts a program with these descriptors. The program and all its processes end when the block ends.
+    """Starts a program that inherits the given file descriptors. The program and all its processes end when the
+    `with` block ends.
 
     A watchdog ends the processes even if this process is killed.
     """

@@ -58,7 +58,7 @@ CHANGES = (
     Change("init/main.c", r"random_init_early\(command_line\)", 'random_init_early("")', "the command line's entropy"),
 )
 BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KBUILD_BUILD_HOST": "lopsided"}
-"""These values are part of the version string, which the kernel mixes into its random numbers."""
+"""Fixed build time, user and host. The kernel mixes them into its random numbers, as part of its version string."""
 
 DEFAULT = "6.1"
 """The release series of the default kernel; the profile `linux-6.1` models it."""

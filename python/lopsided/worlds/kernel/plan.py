@@ -31,8 +31,8 @@ ROOT, CHILD = 0x10000, 0x100000
 """Handles of the shaper (1:) and its queue (10:)."""
 
 CREDIT_NS = 2_000
-"""Nanoseconds by which a packet may leave early, so that late timers do not reduce the rate. The delay line adds the
-same time again."""
+"""Time in ns by which a packet may leave the shaper early, so that late timers do not reduce the rate. The delay line
+after the shaper delays the packet by the same time."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,8 @@ class Recording:
     modules: list[str] = field(default_factory=list[str])
     seed: int = 0
     slip_ns: int = 0
-    """Lateness of a timer, in ns, that must not reduce a shaper's rate. In real time all timers are late."""
+    """Maximum timer lateness, in ns, that a shaper makes up for without losing rate. In real time, all timers are
+    late."""
     tap_hosts: bool = False
     """True to capture at every host. Measuring RTTs needs captures only at hosts that send over TCP."""
     tap_links: bool = False

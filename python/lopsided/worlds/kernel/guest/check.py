@@ -28,7 +28,7 @@ SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
 
 @dataclass
 class Outcome:
-    """An expected value and the measured value, in ms or kbit/s."""
+    """The result of one check: the expected value, the measured value and the tolerance, in ms or kbit/s."""
 
     path: str
     what: str

@@ -30,8 +30,8 @@ _SPACE = bytearray(READ)
 SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 UDP_HEADERS = 28
 CONNECT_NS = 7 * 256
-"""Time in ns from the timer of a flow's start to its SYN in virtual time, in which each of 7 reads of the clock takes
-256 ns."""
+"""Time in ns between the expiry of a flow's start timer and its SYN, in virtual time. In this period, the clock is read
+7 times, and each read takes 256 ns."""
 COUNTERS = ("bytes_sent", "bytes_acked", "total_retrans", "data_segs_out", "segs_out", "dsack_dups")
 """TCP_INFO fields that are summed over connections."""
 
@@ -42,7 +42,8 @@ class TcpFlow:
     def __init__(
         self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int, early_ns: int
     ) -> None:
-        """The program begins `early_ns` before the flow's start, so that the first SYN leaves at the start."""
+        """The sender opens its connection `early_ns` before the flow's start time, so that the first SYN leaves on
+        time."""
         self.flow = flow
         self.delivered = 0
         self.written = 0
@@ -327,7 +328,7 @@ class DatagramFlow:
 
 
 def make(flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int, early_ns: int) -> Any:
-    """Creates the programs of a flow, which wait for the start of the flow."""
+    """Creates both ends of a flow. They wait until the flow starts."""
     if flow.datagram_rate:
         return DatagramFlow(flow, network, addresses, loop, origin_ns)
     return TcpFlow(flow, network, addresses, loop, origin_ns, early_ns)

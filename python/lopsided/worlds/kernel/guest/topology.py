@@ -143,7 +143,7 @@ class Network:
         with namespace.entered():
             netlink: Any = IPRoute()
         self._netlink[node.name] = netlink
-        netlink.asyncore.status["nlm_generator"] = False  # answer requests with a tuple
+        netlink.asyncore.status["nlm_generator"] = False  # pyroute2 then returns replies as tuples
         netlink.link("set", index=next(iter(netlink.link_lookup(ifname="lo"))), state="up")
         for name, value in {**EVERY_NODE, "net.ipv4.ip_forward": "0" if node.is_host else "1", **node.sysctls}.items():
             namespace.set_sysctl(name, value)
