@@ -169,7 +169,7 @@ def acks_per_segment() -> float:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of FreeBSD's TCP in the profile. `RULES` lists the rules by their effect."""
+    """A rule of FreeBSD's TCP in the profile. `RULES` lists the rule with the largest effect first."""
 
     text: str
     setting: str

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SEED = 1
 GROUPS = ("alone", "two-way", "cross")
 TRAFFIC = {"alone": "a single download", "two-way": "two flows", "cross": "a download with other traffic"}
-"""The words of the pages for each kind of traffic."""
+"""The words that describe each kind of traffic on the pages."""
 PLAIN = ("reno", "cubic", "vegas")
 """Congestion controls that use neither random numbers nor a separate clock. Their medians are shown separately."""
 MORE_BUFFERS = (5, 15, 30, 50)

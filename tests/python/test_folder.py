@@ -228,7 +228,7 @@ def test_a_foreign_file_is_not_replaced(adsl_run, tmp_path):
     output.check_free(target, overwrite=True)
     for name in ("a.png", "a.svg", "a.pdf"):
         style.save(adsl_run.plot("goodput"), tmp_path / name)
-        # A file that lopsided wrote is not replaced either, because it may belong to another study.
+        # Even a file that lopsided wrote is not replaced, because it may belong to another study.
         with pytest.raises(lop.FolderError, match="--overwrite"):
             output.check_free(tmp_path / name)
 

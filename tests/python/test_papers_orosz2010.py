@@ -92,7 +92,8 @@ def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
                 value(m, each, f"uplink_backlog_{phase}_packets", "windows", upload_window_kib=window).median
                 for phase in (2, 3)
             )
-            acks = 90  # ACKs of the download, whose window is bounded by the 50 packets before its line
+            # The downlink's buffer of 50 packets limits the download's window, and therefore the number of its ACKs.
+            acks = 90
             assert one <= segments + acks and two <= 2 * segments + acks
             assert two > one, (each.title, window)
             for phase in (2, 3):

@@ -43,7 +43,7 @@ def one_way(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _acks(run: Run) -> dict[str, float]:
-    """Counts the ACKs that arrived at the return line, were dropped, were filtered, and were delivered."""
+    """Counts the arrived, dropped, filtered and delivered ACKs at the return line."""
     up = next(row for row in run.links.rows() if row["link"] == "link" and row["direction"] == "up")
     lost: dict[str, int] = {}
     for row in run.drops.rows():

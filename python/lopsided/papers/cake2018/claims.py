@@ -257,8 +257,8 @@ def uploads_keep_theirs(m: Measurements) -> Verdict:
 
 @listed
 def compensation_moves_the_queue(m: Measurements) -> Verdict:
-    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms. This is less than 10 % of the waiting time
-    if CAKE does not count cells."""
+    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms. Their wait is less than 10 % of the wait
+    under a CAKE that does not count cells."""
     plain, counted = (
         number(f"wait in the modem with framing {framing}", m.value("overhead", "modem_ms", framing=framing), "ms")
         for framing in ("none", "pppoe-llcsnap")

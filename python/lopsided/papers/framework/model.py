@@ -300,7 +300,7 @@ class Paper:
     terms: Mapping[str, str] = field(default_factory=dict[str, str])
     """The paper's terms and abbreviations that the report uses, with their meanings."""
     reversed_in_full: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Keys of the statements whose verdict `--full` reverses, with the reason. Empty at full length."""
+    """Keys of the statements whose verdict `--full` reverses, with the reason. Empty for a full-length study."""
     world: str = "sim"
     """World in which the experiments run."""
     live: Paper | None = None

@@ -432,7 +432,7 @@ def _alone(m: Measurements, aqm: str, rtt: int, published: PublishedValue | None
     return said(m, "alone", "throughput_p50_bps", aqm, rtt, "Mbit/s", 1e-6, ", alone (50 %)", published)
 
 
-# The continuous transfer is the only flow. Neither discipline affects a single flow.
+# The continuous transfer is the only flow. Neither BDP nor PIE affects a single flow.
 LIMIT_IS_OF_ONE_FLOW = listed.near_print(
     "limit-is-of-one-flow",
     lambda m: [

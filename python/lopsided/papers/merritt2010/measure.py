@@ -222,8 +222,8 @@ def _queues(run: Run, both: TwoWay) -> dict[str, float]:
 
 
 FULL, DRAIN = 0.9, 0.1
-"""R2 counts as full if its backlog is at least the first fraction of its largest backlog. R2 has drained if the backlog
-falls by the second fraction."""
+"""Fractions of the largest backlog of R2. R2 counts as full if its backlog is at least `FULL`, and as drained if its
+backlog has fallen by `DRAIN`."""
 BURST = 5.0
 """R1 counts as filled by a burst if it contains at least this number of packets."""
 

@@ -27,5 +27,5 @@ def mean_curve(m: Measurements, flavours: Iterable[Flavour], column: str, experi
 
 
 def share(m: Measurements, phase: int) -> PublishedValue:
-    """Returns the published throughput in phase 2 or 3, as a fraction of the line."""
+    """Returns the published throughput in phase 2 or 3, as a fraction of the line's rate."""
     return m.published.find("Section V", "downstream_throughput_share_of_link", phase=phase)

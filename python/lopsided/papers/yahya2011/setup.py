@@ -15,7 +15,7 @@ from lopsided.papers.framework.model import Case, Experiment
 from lopsided.papers.yahya2011.measure import measure
 
 FILE_BYTES = 104_857_600
-"""The size of a file: 1024 blocks of 102 400 bytes (section 2.5.2 step 3)."""
+"""Size in bytes of the file that each flow transfers: 1024 blocks of 102 400 bytes (section 2.5.2 step 3)."""
 
 CONTROLS = {"SACK": "reno", "CUBIC": "cubic", "HIGHSPEED": "highspeed", "WESTWOOD": "westwood"}
 """Congestion controls, by the names in the report. All use SACK (YAH-A14)."""

@@ -40,8 +40,8 @@ class Change:
 CHANGES = (
     # The default tick is 100 Hz in um and 250 Hz in distributions. TCP's timers count in ticks.
     Change("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", "the tick's default"),
-    # A processor with AMX has 11 kB of registers, and the kernel restores all of them. With less space, no program
-    # starts.
+    # A processor with AMX has 11 kB of registers, and the kernel restores all of them. If the space
+    # for them is smaller, no program starts.
     Change(
         "arch/x86/um/user-offsets.c",
         r"DEFINE_LONGS\(HOST_FP_SIZE, 2696\)",

@@ -286,8 +286,8 @@ class _Planner:
     def _guard(self, end: str, inlet: str, mtu: int, name: str) -> str:
         """Connects an end of a link to `inlet`, the first node of one direction. Returns the node in front of `inlet`.
 
-        If the link has an MTU, a node between them drops larger packets and reports them by ICMP. Its ICMP messages do
-        not wait in a queue.
+        If the link has an MTU, an additional node between `end` and `inlet` drops larger packets and reports them by
+        ICMP. The ICMP messages do not wait in a queue.
         """
         if mtu >= LARGEST_PACKET:
             self._join(end, inlet)

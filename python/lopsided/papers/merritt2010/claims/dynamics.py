@@ -34,7 +34,8 @@ listed = Listed.beside(__file__)
 
 @listed
 def small_out_large_in_phase(m: Measurements) -> Verdict:
-    """The windows' phase score is below `-PHASE` with a buffer of 10 packets, and above `PHASE` with 50 packets."""
+    """The windows' phase score is below `-PHASE` with an uplink buffer of 10 packets, and above `PHASE` with a
+    buffer of 50 packets."""
     score, lift = main(m, "phase_score"), main(m, "falls_together_lift")
     small, large = (number(f"score at {packets} packets", score.at(packets)) for packets in (10, 50))
     lifts = [
