@@ -209,7 +209,7 @@ def in_bps(text: str) -> float:
 
 
 def trace(rate_bps: float, folder: Path) -> Path:
-    """Writes a Mahimahi trace of the rate: one line per delivery opportunity, with the time in ms."""
+    """Writes a Mahimahi trace with a constant rate. Each line contains the time of a delivery opportunity in ms."""
     path = folder / f"{rate_bps:.0f}.trace"
     # Mahimahi repeats the trace, so 1 s with a whole number of packets is sufficient.
     count = max(1, round(rate_bps / 8 / 1504))

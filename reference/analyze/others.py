@@ -34,7 +34,7 @@ TCPTRACE = {
 """The tcptrace field for each column of `directions`. Fields about ACKs and windows refer to the data receiver."""
 
 AGAIN = tuple(f"tcp.analysis.{name}" for name in ("retransmission", "out_of_order"))
-"""tshark fields that mark a segment below the highest sequence number so far."""
+"""tshark fields that flag a segment whose sequence number is below the highest sequence number so far."""
 
 OF_RECEIVER = {"acks", "window_min_bytes", "window_max_bytes"}
 APPROXIMATE = 0.01

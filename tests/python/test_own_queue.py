@@ -156,7 +156,7 @@ def test_the_command_line_accepts_a_user_queue_and_its_run_folder_needs_no_code(
     own = ["--discipline", f"{tmp_path}/mine.py:Mine"]
     out = tmp_path / "out"
     assert cli.invoke(["run", str(file), *own, "--set", "link.down.queue.kind=Mine", "--out", str(out)]) == 0
-    # The class does not exist in the other process.
+    # The child process does not load the file that defines the queue's class.
     program = (
         f"import lopsided as lop; run = lop.Run.load({str(out)!r}); print(run.scenario.to_toml()); run.scenario.run()"
     )

@@ -1,4 +1,4 @@
-"""havey2015: the chapters, the metrics, and the complete chapter 4."""
+"""Tests havey2015: its chapters and metrics, and a reproduction of the whole chapter 4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""heusse2011: known results of the expression, claims that fail with opposite settings, and reasons."""
+"""heusse2011: the expression has known results, and claims fail with opposite settings. Reasons agree with the data."""
 
 from __future__ import annotations
 

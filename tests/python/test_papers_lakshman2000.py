@@ -1,4 +1,4 @@
-"""lakshman2000: known results of the expressions, and claims that fail with opposite settings."""
+"""lakshman2000: the expressions have known results, and claims fail with opposite settings."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_the_exit_code_reports_unexpected_verdicts(
     # With another number of seeds, a verdict may differ by chance. Unexpected verdicts are then not reported.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "b", claims_only=True, repeat=1)
     assert code == 0 and "not as recorded" not in printed
-    # Verdicts with another first seed are not compared with the record either. The report names the first seed.
+    # With another first seed, verdicts are not compared with the recorded verdicts. The report names the first seed.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "d", claims_only=True, seed=5)
     assert code == 0 and "not as recorded" not in printed and ", from 5; digests" in printed
     page = (tmp_path / "d" / "claims" / "report.html").read_text(encoding="utf-8")

@@ -38,7 +38,7 @@ def test_the_measured_size_is_the_largest_that_still_performs(sized):
     assert measured.best_performance == curve["performance"].max()
     assert measured.knee_performance >= floor
     assert (larger["performance"] < floor).all()
-    # A large uplink buffer starves the download, as in the thesis and on Linux.
+    # A large uplink buffer starves the download, as in merritt2010 and on Linux.
     assert measured.falls
     assert measured.worst_performance < 0.8 * measured.best_performance
 

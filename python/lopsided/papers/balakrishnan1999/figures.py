@@ -1,4 +1,4 @@
-"""The paper's figures."""
+"""Draws the figures of balakrishnan1999."""
 
 from __future__ import annotations
 

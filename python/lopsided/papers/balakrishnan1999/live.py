@@ -161,7 +161,8 @@ FIGURE_21 = bursts.FIGURE_21.but(
 
 
 def _bars(m: Measurements, column: str, scale: float) -> Iterable[Line]:
-    """Returns two bars per scheme: one for the simulator's TCP at both ends, and one for the kernel's client."""
+    """Returns two bars per scheme: one for the simulator's TCP at both ends, and one for a client with the
+    kernel's TCP."""
     for experiment, schemes, aside in ((TWO_WAY_BOTH, SCHEMES, -0.2), (TWO_WAY, KERNELS, 0.2)):
         for scheme in schemes:
             median, low, high = (value * scale for value in m.value(experiment.key, column, scheme=scheme.key))

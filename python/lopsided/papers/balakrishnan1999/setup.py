@@ -397,7 +397,8 @@ EXPERIMENTS = (
 """The experiments of sections 4 to 7."""
 
 IMPLEMENTED_QUEUE = 33
-"""Limit of the implementation's queues in packets. The queues store one packet less than this limit."""
+"""Limit, in packets, of the queues in the experiments with the BSD/OS implementation. A queue stores one packet less
+than its limit."""
 
 NO_LIMIT = 12
 """Axis position of the results without `maxburst`: to the right of the largest `maxburst`."""

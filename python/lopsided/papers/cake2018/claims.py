@@ -157,7 +157,7 @@ def _loss(m: Measurements, queue: str) -> Measured:
 
 @listed
 def without_marks_no_low_latency(m: Measurements) -> Verdict:
-    """Under both queues, the median added delay in the steady state is at least 50 ms."""
+    """Under FQ-CoDel and under CAKE, the median added delay in the steady state is at least 50 ms."""
     delays = [_delay(m, queue, f"added delay under {queue}") for queue in ("fq_codel", "cake")]
     losses = [_loss(m, queue) for queue in ("fq_codel", "cake")]
     return at_least(LOW_MS, delays).but(
@@ -167,7 +167,7 @@ def without_marks_no_low_latency(m: Measurements) -> Verdict:
 
 @listed
 def cake_settles(m: Measurements) -> Verdict:
-    """The median added delay in the steady state is near the published 200 ms."""
+    """Under CAKE, the median added delay in the steady state is near the published 200 ms."""
     printed = m.published.find("Figure 5", "induced_delay", queue="cake")
     found = number("added delay under cake", m.value("real-time", "delay_ms", queue="cake"), "ms", published=printed)
     return near([found]).but(_loss(m, "cake"), why=f"COBALT drops instead: {text.named(_loss(m, 'cake'))}")
@@ -175,7 +175,8 @@ def cake_settles(m: Measurements) -> Verdict:
 
 @listed
 def fq_codel_oscillates(m: Measurements) -> Verdict:
-    """The added delay's 5th and 95th percentiles lie between 50 and 500 ms and differ by a factor of at least 3."""
+    """Under FQ-CoDel, the 5th and 95th percentiles of the added delay are between 50 and 500 ms. The 95th percentile
+    is at least 3 times the 5th percentile."""
     low, high = (
         _delay(m, "fq_codel", f"{name} percentile of the added delay", f"delay_{column}_ms")
         for name, column in (("5th", "p5"), ("95th", "p95"))

@@ -219,7 +219,7 @@ def _shares(m: Measurements, kind: str) -> list[Measured]:
 # --- Claims
 
 
-# The bottleneck rate was chosen for this number, so the comparison always agrees.
+# The rate of the bottleneck was chosen to match the published throughput, so this claim always holds.
 ONE_MBIT = listed.near_print(
     "one-mbit",
     lambda m: [

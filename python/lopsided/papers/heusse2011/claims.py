@@ -288,8 +288,8 @@ def mechanisms_exist(m: Measurements) -> Verdict:
 
 @listed
 def the_faster_side_is_empty(m: Measurements) -> Verdict:
-    """If one buffer drains at least 1.5 times as fast as the other, it is empty for at least twice as much of the
-    time."""
+    """If one buffer drains at least 1.5 times as fast as the other buffer, the faster buffer is empty for at least
+    twice the time for which the slower buffer is empty."""
     verdicts: list[Verdict] = []
     for line in LINES:
         for size in BUFFERS:

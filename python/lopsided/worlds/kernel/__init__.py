@@ -61,7 +61,7 @@ LATE_MS = 10.0
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
-    """Runs the scenario once, on the named or the best kernel."""
+    """Runs the scenario once, on the kernel that the options name, or else on the best available kernel."""
     _refuse_foreign(scenario, options)
     chosen = _choose(scenario, options)
     *earlier, last = chosen.slips_ns

@@ -36,7 +36,7 @@ class Plan:
     job: Job
     devices: list[Device]
     passages: list[int]
-    """Hosts with the simulator's TCP whose packets pass through a kernel first."""
+    """Hosts with the simulator's TCP whose packets cross this machine's kernel before they enter the path."""
 
     def job_talking_by(self, descriptor: int) -> Job:
         """Returns the job for an agent that communicates with the path through this descriptor."""

@@ -63,8 +63,9 @@ class Namespace:
 
 
 def allow_namespaces() -> None:
-    """Lets this single-threaded process create network namespaces, if necessary as root of a user namespace. Raises
-    OSError if the kernel does not allow that either.
+    """Lets this single-threaded process create network namespaces, if necessary as root of a user namespace.
+
+    Raises OSError if the kernel allows neither.
     """
     user, group = os.geteuid(), os.getegid()
     try:
