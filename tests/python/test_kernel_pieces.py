@@ -97,7 +97,7 @@ def test_shaper_and_delay_are_never_at_a_host():
     assert hosts == {"server", "client"}
     assert not [one for one in made.qdiscs if one.node in hosts]
     roots = [one.kind for one in made.qdiscs if one.handle == plan.ROOT]
-    # The roots are the shaper and the serializer, each followed by a delay line.
+    # The root disciplines are a shaper (tbf) and a serializer (htb), each followed by a delay line (netem).
     assert sorted(roots) == ["htb", "netem", "netem", "tbf"]
 
 

@@ -1,7 +1,7 @@
 """Each key of docs/scenario.md changes the run, or causes a note that names the key.
 
-`tools/keys` generates the page from the declarations of the keys, so this test finds a new key. If no other value of
-the key follows from its default, `SECTIONS` must contain a value.
+`tools/keys` generates the page from the declarations of the keys, so this test finds a new key. If the
+test cannot derive a second value of a key from the default, `SECTIONS` must contain a value.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class With(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A table of the page, in a scenario in which its keys matter."""
+    """A table of docs/scenario.md, and a scenario in which the keys of this table have an effect."""
 
     base: Table
     path: str
@@ -138,7 +138,7 @@ class Section(NamedTuple):
     part: Table
     """Settings of the table."""
     values: Table
-    """Another value of each key whose value does not follow from its default."""
+    """A second value for each key for which the test cannot derive one from the default."""
 
 
 DIRECTION: Table = {

@@ -18,7 +18,7 @@ class Job:
     scenario: Scenario
     seed: int
     ours: frozenset[str] = frozenset()
-    """Additional hosts that use the simulator's TCP in the live world."""
+    """Hosts that use the simulator's TCP in the live world, in addition to the hosts that the run's options name."""
 
 
 class World(Protocol):

@@ -243,7 +243,7 @@ def steeper_gains_more(m: Measurements) -> Verdict:
 
 @listed
 def uploads_keep_theirs(m: Measurements) -> Verdict:
-    """With each filter, the uploads keep at least 95 % of their goodput."""
+    """With each filter, the uploads keep at least 95 % of their goodput without a filter."""
     plain = mbit("uploads without a filter", m.value("filters", "up_bps", filter="none"))
     return all_of(
         ratio(

@@ -156,7 +156,7 @@ def _in_claims(judgements: Mapping[str, Verdict]) -> dict[tuple[object, ...], tu
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts a paper's published results by their coverage: by a measured value or a judged statement, or not at all.
+    """The numbers of a paper's published results with and without a measured value or a judged statement.
 
     Attributes
     ----------

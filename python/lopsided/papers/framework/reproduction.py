@@ -185,12 +185,13 @@ class Entry:
 
     @property
     def surprises(self) -> int:
-        """Number of verdicts that differ from the recorded ones."""
+        """Number of verdicts that differ from the recorded verdicts."""
         return self.reproduction.surprises if self.reproduction else 0
 
     @property
     def beside_the_record(self) -> str:
-        """The number of surprising verdicts; `no record` if the seeds are not the paper's own."""
+        """Number of verdicts that differ from the recorded verdicts, as text; `no record` if the seeds are not the
+        paper's own."""
         judged = self.reproduction.claims if self.reproduction else ()
         if judged and not any(each.recorded for each in judged):
             return "no record"

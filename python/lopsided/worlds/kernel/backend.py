@@ -37,7 +37,7 @@ KINDS = ("timetravel", "uml", "host")
 
 @dataclass(frozen=True)
 class Machine:
-    """A way to run a job: a `kind` of `KINDS`, and the kernel to boot, if the kind boots one."""
+    """A way to run a job: one of `KINDS`, and the kernel program to boot; `None` for the running kernel."""
 
     kind: str
     program: Path | None = None

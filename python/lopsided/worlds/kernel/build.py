@@ -29,7 +29,8 @@ HZ = 250
 
 @dataclass(frozen=True)
 class Change:
-    """A line of the kernel source to replace. `why` is the reason; the error for a missing line contains it."""
+    """A line of the kernel source to replace, and the reason (`why`), which the error message for a missing line
+    states."""
 
     file: str
     pattern: str
@@ -63,7 +64,7 @@ BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KB
 DEFAULT = "6.1"
 """The release series of the default kernel; the profile `linux-6.1` models it."""
 SERIES = (DEFAULT, "6.12")
-"""The release series whose TCP was compared with a profile."""
+"""Linux release series whose TCP was compared with the simulator's profile of the same series."""
 
 GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y", "CONFIG_BASE_FULL=y"})
 """Options that later kernels lack. In Linux 6.2, a boot parameter replaced the first option. Linux 6.12 replaced the

@@ -69,7 +69,7 @@ class TcpFlow:
             self._listener = self._listen()
         if flow.sender not in network.nodes:
             return
-        # If the kernel lacks a feature, this fails before the run starts.
+        # Open a socket now, so that a missing kernel feature causes an error before the run starts.
         self._socket(flow.sender, 0).close()
         loop.at(origin_ns + flow.start_ns - early_ns, self._start_transfer)
         loop.at(origin_ns + flow.stop_ns, self._stop)
