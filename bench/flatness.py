@@ -41,7 +41,7 @@ class CountCost:
     sent: int
     cpu_us_per_packet: float
     lossy_us_per_packet: float
-    """CPU time per packet in µs with losses."""
+    """CPU time per packet in µs, in a run with losses."""
     memory_mb: float
 
 

@@ -77,7 +77,7 @@ COLUMNS = (
 )
 
 Values = dict[str, list[float]]
-"""The values of each column, one per seed."""
+"""For each column, one value per seed."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
-"""The folder of pages and records."""
+"""The folder of the fidelity pages and of the records."""
 
 Key = tuple[str, str]
 """A part of the run, such as a flow or a link direction, and a quantity."""

@@ -457,7 +457,8 @@ def test_a_sweep_for_a_paper_is_the_table_that_is_shown(adsl_file, capsys):
     lines = Path("t.tex").read_text().splitlines()
     assert lines[0].startswith(r"\begin{tabular}{") and lines[-1] == r"\end{tabular}"
     rows = [line for line in lines if line.endswith(r"\\")]
-    assert len(rows) == 1 + 2 * 2  # one heading; one row per limit and flow, not per seed
+    # The table has one heading, and one row per limit and flow. Seeds have no rows of their own.
+    assert len(rows) == 1 + 2 * 2
     assert all(r"$\pm$" in row for row in rows[1:])
     assert {row.count(" & ") for row in rows} == {rows[0].count(" & ")}
 

@@ -25,7 +25,7 @@ def code_of_the_guide() -> list[str]:
 def test_the_study_of_the_guide_is_saved_and_reported(tmp_path):
     [code] = [each for each in code_of_the_guide() if "(Study)" in each]
     module = {"__name__": "seeds"}
-    sys.modules["seeds"] = ModuleType("seeds")  # A dataclass looks its module up.
+    sys.modules["seeds"] = ModuleType("seeds")  # `dataclass` looks up the module of the class.
     try:
         exec(compile(code, str(GUIDE), "exec"), module)
         found = module["seeds"](Scenario.from_text(LINE).with_(**{"flow.*.start_jitter": "1 s"}), repeat=2)

@@ -115,7 +115,8 @@ def test_the_number_of_runs_is_known_in_advance(small):
     # and 80 ms, each with the queue for its own RTT and with the queue for the mean RTT of 50 ms.
     assert len(small.study) == 2 * 4 + 2 * 2 + 2 * 4
     assert small.runs["digest"].n_unique() == 12
-    assert len(small.alone) == 2 * 8  # two rows per run: as first and as second side
+    # Each run alone has two rows: the flow is the reference for the first and for the second flow of a pair.
+    assert len(small.alone) == 2 * 8
 
 
 def test_one_flow_gains_what_the_other_flow_loses(small):
@@ -142,7 +143,8 @@ def test_harm_is_relative_to_the_same_flow_without_competition(small):
 
 
 def test_means_have_intervals_if_there_are_enough_seeds(small):
-    assert small.cells["share_ci95"].to_list() == [None] * len(small.cells)  # no interval from 1 run per starting order
+    # With one run per starting order, there is no confidence interval.
+    assert small.cells["share_ci95"].to_list() == [None] * len(small.cells)
     matrix = fairness.matrix(["reno", "vegas"], [20], "5M", duration=15, lead=2, repeat=2, harm=False)
     one, other = Contender("reno", 20), Contender("vegas", 20)
     mine, theirs = cell(matrix, one, other), cell(matrix, other, one)
@@ -182,7 +184,8 @@ def test_without_harm_no_flow_runs_by_itself():
     matrix = fairness.matrix(["reno"], [20], "5M", harm=False, duration=10, lead=0, repeat=1)
     assert len(matrix.study) == 1
     assert matrix.cells["harm_rate"].to_list() == [None]
-    assert (matrix.cells["runs"][0], matrix.cells["joined_runs"][0]) == (1, 2)  # without a lead, both sides join
+    # Without a lead, neither flow starts first. Both flows of the single run therefore count as joining.
+    assert (matrix.cells["runs"][0], matrix.cells["joined_runs"][0]) == (1, 2)
     with pytest.raises(lop.UsageError, match="no side ran alone"):
         matrix.plot("harm_rate")
 
@@ -268,7 +271,8 @@ def test_rtt_unfairness_of_reno_and_of_cubic():
     # Lakshman and Madhow 1997: Reno's exponent is between 1 and 2. CUBIC's growth does not depend on the RTT.
     matrix = fairness.matrix(["reno", "cubic"], [20, 80], "10M", pairs="intra", harm=False, duration=90, repeat=6)
     reno, cubic = (cell(matrix, Contender(cc, 20), Contender(cc, 80))["rtt_exponent"] for cc in ("reno", "cubic"))
-    assert 1 < reno < 2.2  # 2 if every loss hits both flows; 0.2 for sampling error
+    # The exponent is 2 if every loss hits both flows. The bound of 2.2 allows for the sampling error.
+    assert 1 < reno < 2.2
     assert cubic < reno - 0.3
     assert reno == pytest.approx(cell(matrix, Contender("reno", 80), Contender("reno", 20))["rtt_exponent"])
 

@@ -44,7 +44,7 @@ def curve(*values: float) -> Curve:
 
 
 def test_near_means_10_points_and_a_factor_of_2_for_shares_and_15_percent_otherwise(paper: Paper) -> None:
-    printed = paper.published.find("Table 1", "goodput", queue_packets=40)  # 1.80
+    printed = paper.published.find("Table 1", "goodput", queue_packets=40)  # The published value is 1.80.
     shares = {
         value: near([number("", value, "percent", published=printed)], printed=10).holds for value in (8, 10, 27, 29)
     }

@@ -66,6 +66,8 @@ def test_a_study_has_each_option_of_its_command_with_the_same_default(study, opt
 def test_a_notebook_shows_the_means_and_a_figure_of_a_sweep():
     found = lop.sweep(lop.Scenario.build(tomllib.loads(LINE)), {"link.rtt": ["20 ms", "40 ms"]}, repeat=2)
     page = found._repr_html_()
-    assert page.count("<tr>") == 1 + 2  # one head, and one row per value of the axis
+    # The table has one heading, and one row per value of the axis.
+    assert page.count("<tr>") == 1 + 2
     assert '<figure role="img" aria-label="goodput against round-trip time' in page
-    assert page.count("<p>") == 1 + len(paragraphs(found.conclusions()))  # the title, and the conclusions
+    # The paragraphs are the title and the conclusions.
+    assert page.count("<p>") == 1 + len(paragraphs(found.conclusions()))

@@ -319,6 +319,6 @@ def test_measures_read_exactly_the_keys_that_they_declare():
         )
 
     for name, measure in MEASURES.items():
-        # AIM's measures need certain flows.
+        # Skip AIM's measures, because they need flows that these runs do not contain.
         if not name.startswith("aim"):
             assert {key for key in other if reads(name, key)} == set(measure.reads), name

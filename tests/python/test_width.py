@@ -157,7 +157,7 @@ def on_a_terminal(arguments: list[str], folder: Path, **variables: str) -> list[
             while part := os.read(controller, 65536):
                 said += part
         except OSError:
-            pass  # The other end has been closed.
+            pass  # The command has closed its end of the terminal.
         errors = process.stderr.read() if process.stderr else b""
     os.close(controller)
     assert process.returncode == 0, errors.decode()

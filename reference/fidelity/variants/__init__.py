@@ -80,7 +80,7 @@ COMMON = LINES[3]
 
 @dataclass(frozen=True)
 class Cell:
-    """One scenario of the grid."""
+    """One scenario of the grid of congestion controls, lines, buffers and traffic."""
 
     control: str
     line: Line

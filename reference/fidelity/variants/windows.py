@@ -32,7 +32,7 @@ CURVES = {cell.control: cell for cell in CELLS if (cell.line, cell.buffer, cell.
 
 
 class Windows:
-    """The stored curves of Linux."""
+    """The stored curves of Linux's congestion windows."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

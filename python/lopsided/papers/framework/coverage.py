@@ -53,7 +53,7 @@ class Rule:
     remark: str = ""
 
     def matches(self, row: PublishedValue) -> bool:
-        """Returns true if the rule applies to this row."""
+        """Returns true if the rule applies to this row of `published.csv`."""
         return (
             row.metric in self.metrics
             and row.where.startswith(self.where)

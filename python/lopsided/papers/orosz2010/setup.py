@@ -57,7 +57,7 @@ FLAVOURS = (CUBIC, VEGAS, BIC, HIGHSPEED, HTCP, RENO)
 
 HIGH_SPEED = tuple(flavour for flavour in FLAVOURS if flavour.high_speed)
 OTHERS = tuple(each for each in FLAVOURS if each is not VEGAS)
-"""Variants that adapt their window to losses."""
+"""Variants that reduce their window after losses. Vegas, which also reacts to delay, is excluded."""
 
 
 def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:

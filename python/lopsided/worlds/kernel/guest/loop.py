@@ -36,7 +36,7 @@ class Timer:
             raise OSError(ctypes.get_errno(), "timerfd_settime")
 
     def clear(self) -> None:
-        """Makes the timer unreadable until the next interval."""
+        """Reads the timer's descriptor, so that it becomes readable again only at the next interval."""
         os.read(self.fd, 8)
 
 

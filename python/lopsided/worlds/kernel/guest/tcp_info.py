@@ -49,7 +49,7 @@ def read(sock: socket.socket) -> dict[str, int]:
 
 
 def decode(raw: bytes) -> dict[str, int]:
-    """Decodes the fields that are complete."""
+    """Decodes all fields that `raw` contains completely."""
     return dict(zip(FIELDS, _plan(len(raw)).unpack_from(raw), strict=False))
 
 
