@@ -94,7 +94,7 @@ class ControllerTrace:
     signals_s: list[float]
     """Times of congestion signals, in seconds."""
     windows: list[tuple[float, int]]
-    """The time of each ACK in seconds, and the window after it in segments."""
+    """One entry per ACK: its time in seconds, and the congestion window after the ACK, in segments."""
 
 
 def simulate_controller(

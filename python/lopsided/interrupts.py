@@ -88,7 +88,7 @@ class Interruptible:
         import threading
 
         number = signal.SIGINT if issubclass(dropped.exc_type, KeyboardInterrupt) else signal.SIGTERM
-        # Only a signal to the process wakes a main thread that waits.
+        # Send a signal, because an exception in this thread would not wake a main thread that waits.
         again = threading.Timer(_AGAIN_S, os.kill, [os.getpid(), number])
         again.daemon = True
         again.start()

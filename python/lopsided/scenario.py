@@ -464,7 +464,7 @@ class Run(RunTables):
         for name, spec in run_tables().items():
             found = self.table(name).columns
             missing = [column.name for column in spec.columns if column.name not in found]
-            # Up to 25 % of the columns may be missing, because a run of an older version lacks a few.
+            # Up to 25 % of the columns may be missing, because a run that an older version saved lacks a few.
             if spec.columns[0].name in missing or len(missing) > len(spec.columns) / 4:
                 raise FolderError(f"{self.folder} is damaged: its table {name} has no column {missing[0]}")
         if list(self.flows["name"]) != self.scenario.flow_names:
@@ -500,7 +500,7 @@ def checked_seed(seed: int) -> int:
 
 
 def _other_format(path: Path, text: str) -> str | None:
-    """Returns `JSON` or `YAML` if the file looks like one of them. The errors of a TOML parser would not help."""
+    """Returns `JSON` or `YAML` if the file seems to have this format. A TOML error would then mislead the user."""
     begin = text.lstrip()
     if begin.startswith("{") or path.suffix == ".json":
         return "JSON"

@@ -60,7 +60,7 @@ def build() -> cyclopts.App:
 
 
 def _shown(default: object) -> str | None:
-    """Returns the default as help text, or `None` if the default only means that the option was not given."""
+    """Returns the default as help text, or `None` if the default is empty."""
     return None if default in (None, "", ()) else str(default)
 
 
@@ -179,8 +179,8 @@ def invoke(arguments: Sequence[str]) -> int:
         print_error(_not_text(error))
         return 2
     except OSError as error:
-        # Commands handle errors of their own files, so this is usually an error of standard output. Standard error may
-        # be closed too.
+        # Commands handle the errors of their own files, so this error usually concerns standard output. Standard
+        # error may be closed too.
         with contextlib.suppress(OSError):
             # An error of standard output has no file name.
             what = "cannot print" if error.filename is None else str(error.filename)

@@ -109,7 +109,7 @@ def _chosen(found: Capture, flow: int | None, show: int) -> Sequence[Row]:
 
 @contextmanager
 def _reading(*, shown: bool) -> Generator[Callable[[int, int], object] | None]:
-    """Shows the packets and connections read so far on stderr."""
+    """Shows on stderr the number of packets and connections read so far."""
     if not shown:
         yield None
         return
@@ -119,7 +119,7 @@ def _reading(*, shown: bool) -> Generator[Callable[[int, int], object] | None]:
 
 @contextmanager
 def _live(*, shown: bool) -> Generator[Callable[[list[Row]], object] | None]:
-    """Shows the directions of the latest second on stderr."""
+    """Shows on stderr the directions that carried data in the latest second of the capture."""
     if not shown:
         yield None
         return

@@ -42,7 +42,7 @@ class Builds:
     lines: str = ",".join(CHECK_LINES_TRIED)
     """Access lines (`lopsided list presets`) or scenario files, separated by commas."""
     metric: Literal["time", "down_bytes", "up_bytes", "down_delay", "up_delay"] = CHECK_METRIC
-    """The quantity that is compared: time of the client, bytes on the line, or 95th percentile of the queueing
+    """The quantity that is compared: the client's run time, bytes on the line, or 95th percentile of the queueing
     delay."""
     margin: float = CHECK_MARGIN
     """Fraction by which the candidate may be worse than the baseline."""

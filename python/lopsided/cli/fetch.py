@@ -1,4 +1,4 @@
-"""`lopsided fetch`: downloads over several connections with the share of one."""
+"""`lopsided fetch`: downloads over several connections that share the rate of one connection."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def new(
 
 
 def _line(down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
-    """Returns the parts of a scenario for a line. `None` selects the default."""
+    """Returns the parts of a new scenario file for a line with these rates and this RTT. `None` selects the default."""
     down_bps = down_bps or units.parse_rate(_DOWN)
     up_bps = up_bps or units.parse_rate(_UP)
     rtt_s = units.parse_time(_RTT) if rtt_s is None else rtt_s
@@ -103,7 +103,7 @@ def _line(down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict
 
 
 def _preset(name: str, down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
-    """Returns the parts of a scenario for a preset. The given numbers override the preset's values."""
+    """Returns the parts of a new scenario file, for a preset. The given rates and RTT override the preset's values."""
     check_preset(name)
     line = _PRESET.format(preset=name)
     if rtt_s is not None:

@@ -117,7 +117,7 @@ def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[n
     starts = np.array([28 + (_ETHERNET_HEADER if block[8] == _ETHERNET else 0) for block in interfaces])
 
     def number(at: NDArray[np.int64], places: Iterable[int]) -> NDArray[np.int64]:
-        """Reads a big-endian number after each of the given positions."""
+        """Reads one number per position in `at`. `places` are the offsets of its bytes, most significant byte first."""
         found = np.zeros(len(at), dtype=np.int64)
         for place in places:
             found = (found << 8) | file[at + place]

@@ -40,7 +40,7 @@ class Lazy:
         raise NotImplementedError
 
     def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """Returns a mask of the rows whose text in a column is one of the words."""
+        """Returns a mask that is true for the rows whose text in the given column is one of the words."""
         raise NotImplementedError
 
     def rows(self) -> Iterator[dict[str, Any]]:

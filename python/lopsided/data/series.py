@@ -39,15 +39,15 @@ class Series:
     value: Floats
 
     def growth(self, start_s: float, stop_s: float) -> float:
-        """Returns the growth of a counter between two times, in seconds; 0 without samples. The counter starts at 0
-        before the first sample."""
+        """Returns the increase of a counter between two times, both in seconds; 0 without samples. The counter is
+        assumed to be 0 before the first sample."""
         if not len(self.time_s):
             return 0.0
         before, after = np.interp([start_s, stop_s], self.time_s, self.value, left=0.0)
         return float(after - before)
 
     def total(self, start_s: float, stop_s: float) -> float:
-        """Returns the sum of the values of the intervals that end between two times, in seconds."""
+        """Returns the sum of the values with times after `start_s` and up to `stop_s`. Missing values are ignored."""
         return float(np.nansum(self.value[(self.time_s > start_s) & (self.time_s <= stop_s)]))
 
 

@@ -93,7 +93,7 @@ class Table:
         return self._source[column].to_numpy().astype("float64")
 
     def among(self, column: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """Returns a mask of the rows whose text is one of the words.
+        """Returns a mask that is true for the rows whose text in the given column is one of the words.
 
         No frame is built if this process simulated the run.
         """

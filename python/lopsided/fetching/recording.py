@@ -3,8 +3,8 @@
 The controller uses neither a clock nor sockets. Its decisions depend only on its inputs, both on real paths and in the
 simulator. `Recording.summary` summarizes a download, so that two downloads can be compared.
 
-The first line of the file is JSON with settings and missing ranges. Each further line is one step. The file does not
-contain the first request, or the connections between the steps.
+The first line of the file is JSON with settings and missing ranges. Each further line is one step. The file
+contains neither the first request, nor the opening and closing of connections.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _IDLE_S = 0.05
 
 
 class Job(Protocol):
-    """The interface that receives the data: a file, or a client of the proxy."""
+    """The interface of a receiver of data: a file, or a client of the proxy."""
 
     url: Url
     requests: int

@@ -31,7 +31,10 @@ class AckCompression:
     value is 0 without bursts."""
     max_burst_bytes: float
     silent_share: float
-    """Fraction of the time that lies in gaps longer than twice the transmission time of the acknowledged data."""
+    """Fraction of the time in silences.
+
+    A silence is a gap between ACKs that is longer than twice the transmission time of the acknowledged data.
+    """
     longest_silence_s: float
 
 

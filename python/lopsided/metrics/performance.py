@@ -92,8 +92,8 @@ def two_way_performance_bound(
 
 
 def throughput_ratio(rate_bps: float, reference_bps: float) -> float:
-    """Returns one rate divided by another, for example a download's rate next to an upload divided by its rate without
-    the upload."""
+    """Returns one rate divided by another rate, for example a download's rate during an upload divided by its rate
+    without the upload."""
     positive("reference rate", reference_bps)
     return rate_bps / reference_bps
 

@@ -43,7 +43,7 @@ def doubts(scenario: Scenario) -> list[str]:
 
 
 class _Condition(NamedTuple):
-    """A part's setting, and the values of another setting under which it has no effect."""
+    """A setting of a queue, stage, line or transport that has no effect under certain values of another setting."""
 
     part: str
     setting: str
@@ -53,7 +53,7 @@ class _Condition(NamedTuple):
     disabled_at: tuple[object, ...]
     remedy: str
     unless: str = ""
-    """A third setting that gives the setting an effect, too, unless its value is in `_OFF`."""
+    """The name of a third setting. If its value is not in `_OFF`, `setting` always has an effect."""
 
 
 def _key(setting: str) -> str:
@@ -117,7 +117,8 @@ _READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_expand", "ack_
 
 
 def _blind_parts(scenario: Scenario) -> list[str]:
-    """Returns warnings about parts that read TCP headers if all connections use QUIC, whose ACKs are encrypted."""
+    """Returns a warning for each queue, stage and header compression that reads TCP headers, if all connections use
+    QUIC, whose ACKs are encrypted."""
     flows = [flow for flow in scenario.resolved["flows"] if flow["app"]["kind"] != "udp"]
     if not flows or any(flow["transport"]["kind"] == "tcp" for flow in flows):
         return []
@@ -195,7 +196,7 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         and cast("Mapping[str, Any]", flow["app"])["range_connections"] is not None
         and not flow["receiver_stack"]["placeholders"]
     ]
-    # A mark on duplicate ACKs needs both a part that sets it and an end that reads it.
+    # Marks on duplicate ACKs need a receiver or ACK filter that sets the mark, and a sender that reads the mark.
     filters = [part for part in _tables(scenario.resolved["links"]) if part.get("kind") == "ack_filter"]
     setters = {
         "mark_duplicates": any(stack["mark_duplicates"] for stack in stacks),
@@ -222,7 +223,8 @@ def _ends(flow: Flow) -> list[Mapping[str, Any]]:
 _ONE_WAY = ("bulk", "transfer", "on_off")
 """Applications whose receiver sends no data."""
 _CHANGE_ECN = {"dctcp", "prague"}
-"""Congestion controls that use ECN in their own way. They therefore have an effect at the receiver too."""
+"""Congestion controls that use ECN differently from RFC 3168. They have an effect even at a receiver that sends no
+data."""
 
 
 def _idle_receiver_controls(scenario: Scenario) -> list[str]:
@@ -261,7 +263,7 @@ def _stacks(scenario: Scenario) -> list[Mapping[str, Any]]:
 
 
 def _readers(part: Any) -> Iterator[str]:
-    """Yields the kinds of the part and its inner parts that act on TCP's ACKs."""
+    """Yields the kinds of all queues and stages inside `part` that act on TCP's ACKs."""
     for table in _tables(part):
         if table.get("kind") in _READERS:
             yield table["kind"]

@@ -77,7 +77,8 @@ class Emulated:
     refused_packets: int = 0
     """Number of packets that the kernel refused after they had crossed the line."""
     starved_flows: int = 0
-    """Number of connections without a file descriptor, plus datagram flows whose descriptor was reused."""
+    """Number of connections that failed because no file descriptor was free, plus number of datagram flows that were
+    closed to free a descriptor."""
 
 
 def emulate(

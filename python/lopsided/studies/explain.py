@@ -51,7 +51,7 @@ class Episode:
     """The congestion states in order. The first state is `open`."""
     cause: str
     end: str = ""
-    """The reason for the end of the episode; empty if the episode lasts beyond the period."""
+    """The reason for the end of the episode; empty if the episode continues after the explained period."""
     lost: Counter[str] = field(default_factory=Counter[str])
     """Number of segments that were marked lost, by rule."""
     retransmitted: int = 0
@@ -331,7 +331,8 @@ def of_samples(
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
-    """Adds a window reduction to the episode: the last window before it, and the smallest window in it."""
+    """Adds a window reduction to the episode: from the last window before the episode to the smallest window during the
+    episode."""
     before = bisect_right(samples, episode.begin_s, key=itemgetter("time_s")) - 1
     after = bisect_left(samples, episode.end_s, key=itemgetter("time_s"))
     least = min((row["cwnd_bytes"] for row in samples[before + 1 : after + 1]), default=0)

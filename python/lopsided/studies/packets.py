@@ -400,12 +400,12 @@ def _share_draws(one: Run, other: Run) -> bool:
 DRAWING = ("red", "pie", "fq_pie", "choke", "docsis-pie", "dualpi2")
 """Disciplines that drop packets at random."""
 CYCLES = 8
-"""A random first phase of BBR can explain a difference only within this number of minimum RTTs. This is the number of
-phases in a cycle (tcp_bbr.c, CYCLE_LEN)."""
+"""Number of smoothed RTTs within which BBR's random first phase can explain a difference: the number of phases in a
+cycle (tcp_bbr.c, CYCLE_LEN)."""
 
 
 def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
-    """Returns a sentence if a packet of both runs was lost in only one of them, on a path with random drops."""
+    """Returns a sentence if both runs sent a packet and only one run lost it, on a path with random losses."""
     if first.sender == at.sends:
         return None
     sent = next((one for one in found.found if one.flow == at.flow and one.host != at.host), None)

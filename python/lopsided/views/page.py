@@ -1,7 +1,7 @@
-"""Builds the interactive page as one HTML file that contains a scenario, its first frames, and the simulator.
+"""Builds the interactive page as one HTML file that contains a scenario, its plots, and the simulator.
 
-`make page` builds the files of the bundle from `web/`, and wheels contain these files. This module computes the first
-frames, which are visible before the simulator starts.
+`make page` builds the files of the bundle from `web/`, and wheels contain these files. This module runs the scenario
+once and stores the plots in the page. The page shows the stored plots until its simulator has started.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 BUNDLE = Path(__file__).parent / "bundle"
 """The files that `make page` builds."""
 _COLUMNS = 480
-"""Width of the first frames in pixel columns."""
+"""Width in pixels of the plots that the page shows until its simulator has started."""
 _PACKETS = 3000
-"""Number of packets in the first frames."""
+"""Approximate maximum number of packets that the page shows until its simulator has started."""
 _FULL_PACKET_BITS = 12_000
 
 EXAMPLE = Path(__file__).parent / "example.txt"
@@ -45,7 +45,7 @@ def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str
 
 
 def bake(scenario: Scenario | None) -> dict[str, Any]:
-    """Returns the data of a page or widget: the scenario's text, settings, and first frames."""
+    """Returns the data of a page or widget: the scenario's text and settings, and the plots of one run."""
     text, settings = (EXAMPLE.read_text(encoding="utf-8"), []) if scenario is None else _source(scenario)
     description = json.loads(_native.page_description(text, settings))
     line = description["line"]

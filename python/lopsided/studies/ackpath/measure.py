@@ -25,7 +25,7 @@ _RECEIVER = ("receive window", "stream flow control", "connection flow control")
 
 
 def of_transport(scenario: Scenario, kind: str) -> list[int]:
-    """Returns the numbers of the flows that use the given transport, except datagram flows."""
+    """Returns the indices of the flows that use the given transport, except datagram flows."""
     flows = enumerate(scenario.resolved["flows"])
     return [number for number, flow in flows if flow["transport"]["kind"] == kind and flow["app"]["kind"] != "udp"]
 

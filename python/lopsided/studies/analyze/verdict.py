@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Row
 
 _SOME = 0.1
-"""Smallest fraction that the sentences mention."""
+"""The sentences omit a sender limit or an ACK problem whose fraction is below this value."""
 _CAPTURED = {
     "sender": "captured near the sender",
     "receiver": "captured near the receiver",

@@ -38,7 +38,8 @@ MEDIANS = (
 """Columns of a cell that contain the median over its runs."""
 
 INTERVALS = {"goodput_bps": "goodput{}_bps", "share": "share{}", "jain": "jain{}", "harm_rate": "harm_rate{}"}
-"""Columns for which a cell also has the mean and the 95 % half-width, and the names of these two columns."""
+"""Columns of a cell for which two more columns contain the mean and its 95 % half-width. Each value is the pattern for
+the names of these two columns."""
 
 
 def matrix(

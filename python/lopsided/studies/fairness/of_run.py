@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """The settings, named like the keys of a scenario's `[fairness]`."""
+    """The settings of a fairness measurement, with the names of the keys in a scenario's `[fairness]`."""
 
     warmup_s: float | None = None
     within: float = 0.2

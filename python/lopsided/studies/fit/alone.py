@@ -39,11 +39,12 @@ LENGTHS_S = (10.0, 60.0)
 RATE_TOLERANCE, DELAY_TOLERANCE = 0.03, 0.1
 """Relative tolerances of goodput and RTT in the distance."""
 PLACEHOLDER_MS = 30.0
-"""RTT in ms of the scenario if the log contains no RTT."""
+"""RTT in ms that the scenario assumes if the log contains no RTT."""
 STEPS = 3
 """Number of simulations per queue discipline. Each simulation except the last adjusts the rates."""
 ALIKE = 1.0
-"""A discipline is possible if its distance exceeds the smallest distance by at most this number of tolerances."""
+"""A discipline is reported as possible if its distance from the log exceeds the smallest distance by at most this
+number of tolerances."""
 SPARSE = ("fq_codel", "cake")
 """Disciplines that send the packets of a ping before the packets of bulk flows."""
 _NAMES: Mapping[Way, str] = {"down": "download", "up": "upload"}

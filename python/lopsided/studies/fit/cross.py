@@ -29,16 +29,18 @@ FULL = 0.05
 ALONE = 0.2
 """Other traffic is only reported if the captured flows fill the line in at least this share of the busy intervals."""
 LEAST_BUSY = 3
-"""Minimum number of busy intervals in a piece."""
+"""Minimum number of busy intervals in a period of other traffic."""
 MOSTLY = 0.6
-"""Minimum share of busy intervals in a piece."""
+"""Minimum share of busy intervals in a period of other traffic."""
 NOISE = 0.03
 """Smallest standard deviation of a measured rate, as a share of the line's rate."""
 
 
 def pieces(data: Sequence[Flow], rate_bps: float, begin_s: float) -> list[Piece]:
-    """Returns the other traffic of a direction that carries the data of the flows, and no ACKs. Times count from
-    `begin_s`."""
+    """Returns the traffic that is missing from the capture, as periods of constant rate.
+
+    `data` are the captured flows of one direction, which must not carry ACKs. Times count from `begin_s`.
+    """
     known = [flow for flow in data if len(flow.bins["time_s"])]
     if not known:
         return []
@@ -70,7 +72,7 @@ def _shares(
         place = np.clip(((bins["time_s"] - grid[0]) / width).astype(int), 0, len(grid) - 1)
         near = flow.row["vantage"] == "receiver"
         np.add.at(octets, place, bins["sent_bytes" if near else "acked_bytes"] * (mss + 40) / (mss - 12))
-        # A period without data has no wait. The line then counts as idle, even if another flow kept it busy.
+        # A flow without data counts as not waiting. The line then counts as idle, even if another flow kept it busy.
         np.minimum.at(least, place, np.nan_to_num(bins["data_wait_ms"], nan=0.0))
     busy = np.isfinite(least) & (least > BUSY_MS)
     # The first and the last interval are not complete.
@@ -79,8 +81,10 @@ def _shares(
 
 
 def _segments(share: NDArray[np.float64], busy: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Divides the intervals into segments of constant share: the least sum of squared errors and a cost per segment
-    (optimal partitioning, Jackson et al. 2005)."""
+    """Divides the intervals into segments of constant share, by optimal partitioning (Jackson et al. 2005).
+
+    The segments minimise the sum of squared errors plus a cost per segment.
+    """
     weight = busy.astype(float)
     count, total, square = (
         np.concatenate([[0.0], np.cumsum(each)]) for each in (weight, weight * share, weight * share**2)

@@ -108,7 +108,7 @@ _SIZES = {0xD9: ">B", 0xDA: ">H", 0xDB: ">I", 0xDC: ">H", 0xDD: ">I", 0xDE: ">H"
 
 
 def _value(data: bytes, place: int, depth: int) -> tuple[Any, int]:
-    """Returns the MessagePack value at `place`, and the place after the value."""
+    """Returns the MessagePack value at `place`, and the offset of the byte after the value."""
     if depth > DEEPEST:
         raise ValueError("the file is nested too deeply")
     tag = data[place]

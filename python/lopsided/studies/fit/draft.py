@@ -52,7 +52,7 @@ SURE = 0.9
 """With flows in both directions, the fit keeps the congestion control of `analyze` if its probability is at least this
 value."""
 LEAST_THINNING = 1.5
-"""The drafted scenario thins ACKs if the path forwards at most one of this number of ACKs."""
+"""The drafted scenario thins ACKs if the path receives at least this number of ACKs per ACK that it forwards."""
 LOSSY = 0.002
 """If at least this fraction of packets is lost, the fit also tries random loss."""
 
@@ -323,8 +323,8 @@ def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
 
 
 def _thinning(acks: Sequence[Flow]) -> float | None:
-    """Returns the number of ACKs of which the path forwards one, for a direction that carries only ACKs; `None` if the
-    path does not drop ACKs.
+    """Returns the number of ACKs that the path receives per ACK that it forwards, for a direction that carries only
+    ACKs; `None` if the path does not drop ACKs.
 
     If identification numbers do not show where ACKs are missing, the receiver may have sent fewer ACKs. Thinning on the
     path has the same effect on the sender. Usually a receiver acknowledges every second segment (RFC 9293, section

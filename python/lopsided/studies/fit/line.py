@@ -34,7 +34,7 @@ RATE_ERROR, BUFFER_ERROR = 0.003, 0.08
 LOGGED = 0.1
 """Log standard deviation of a rate that comes from another measurement's log."""
 THINNED = 0.15
-"""Log standard deviation of the number of ACKs of which thinning forwards one."""
+"""Log standard deviation of the thinning ratio: the number of ACKs that the path receives per ACK that it forwards."""
 GUESSED = 0.4
 """Log standard deviation of a value that was not measured."""
 AQMS = ("codel", "fq_codel", "pie", "cake")
@@ -69,7 +69,7 @@ class Parameter:
     """True if the packets show the value directly. The interval then needs no simulations."""
 
     def value(self, position: float) -> float:
-        """Returns the value that lies `position` spreads from the starting value, on a logarithmic scale."""
+        """Returns the value for a position: the distance from the starting value in spreads, on a logarithmic scale."""
         return float(self.start * np.exp(position * self.spread))
 
 
@@ -178,7 +178,10 @@ class Direction:
     observed: Observed | None = None
     """The queue, as measured from the packets."""
     thinning: float | None = None
-    """The path forwards one of this number of ACKs; `None` if data loads the direction, or if ACKs are not thinned."""
+    """Number of ACKs that the path receives per ACK that it forwards.
+
+    `None` if data loads the direction, or if the path does not thin ACKs.
+    """
     thinning_sure: bool = False
     """True if the receiver sent the missing ACKs, so that the path dropped them."""
 

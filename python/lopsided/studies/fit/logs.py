@@ -177,8 +177,9 @@ def _crusader_loads(
 ) -> tuple[
     dict[Way, float], dict[Way, float], dict[tuple[Way, bool], int], dict[tuple[Way, bool], tuple[float, float]]
 ]:
-    """Returns the goodput in bit/s of the directions that were loaded alone and at the same time. Also returns the
-    number of streams and the time span of each load, by direction and whether both directions were loaded."""
+    """Returns the goodput in bit/s of each direction, first loaded alone, then loaded at the same time as the other
+    direction. Also returns the number of streams and the time span of each load. A load is identified by its direction,
+    and by true if both directions were loaded."""
     loads: dict[bool, dict[Way, float]] = {False: {}, True: {}}
     flows: dict[tuple[Way, bool], int] = {}
     spans: dict[tuple[Way, bool], tuple[float, float]] = {}
@@ -257,7 +258,7 @@ def _checked(path: Path, log: Log) -> Log:
 
 
 def _with_acks(goodput: Mapping[Way, float]) -> dict[Way, float]:
-    """Returns the rates in bit/s of IP packets if both directions were loaded at the same time."""
+    """Returns the IP packet rates in bit/s from goodputs that were measured while both directions were loaded."""
     # The ACKs of one direction load the other direction, with one ACK per two packets (RFC 9293, section 3.8.6.3).
     down, up = goodput["down"], goodput["up"]
     return {"down": down * PACKET / PAYLOAD + _acks(up), "up": up * PACKET / PAYLOAD + _acks(down)}
@@ -290,13 +291,16 @@ def _aligned(values: Any) -> NDArray[np.float64]:
 
 
 def _alike(series: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Returns the series, cut to the length of the shortest one."""
+    """Cuts all series to the length of the shortest series."""
     length = min(map(len, series))
     return [each[:length] for each in series]
 
 
 def _typical(values: list[float]) -> float | None:
-    """Returns the median over the time in which a flow was running, without slow start and idle time."""
+    """Returns the median over the time in which a flow was running, without slow start and idle time.
+
+    Returns `None` if there are too few samples.
+    """
     most = float(np.quantile(values, 0.95)) if len(values) >= LEAST_SAMPLES else 0.0
     busy = [value for value in values if value >= most / 2]
     return float(np.median(busy)) if most > 0 else None

@@ -61,9 +61,10 @@ MOST_AHEAD = 1.2
 OFTEN_AHEAD = 5
 """A line has a shaper with a bucket only if at least this number of packets leave early."""
 BUCKETS = (3_000, 6_000, 12_000, 24_000)
-"""Bucket sizes in bytes that are tried in front of the line, if the other direction shows no bucket."""
+"""Bucket sizes in bytes that are tried for a capture in front of the line, if the other direction shows no bucket."""
 BETTER = 0.8
-"""A bucket is accepted if its mean difference is at most this fraction of the mean difference without a bucket."""
+"""A bucket is accepted if it reduces the mean difference between measured and computed arrival times to this fraction
+or less."""
 LEAST_DROPS = 3
 """Minimum number of drops for inferring a discipline."""
 ALIKE = 0.1
@@ -73,8 +74,9 @@ OFTEN = 0.3
 WAITED = 0.9
 """A queue is an AQM only if packets waited at this fraction of the drops, or more."""
 SAME_DROPS, OTHER_DROPS = 0.5, 1.0
-"""Number of packets, per drop, that a simulated drop-tail queue treats differently from the real queue. Up to the first
-number, the real queue is drop-tail. Above the second number, it is not.
+"""Limits for the number of mismatches per drop. A mismatch is a packet that only one of two queues drops: the real
+queue or a simulated drop-tail queue. Up to the first limit, the real queue is drop-tail. Above the second limit, it is
+not.
 """
 
 
@@ -97,7 +99,7 @@ class _Log:
 
 
 def observed(path: str | Path, clients: Collection[str], servers: Collection[str], place: str) -> dict[Way, Observed]:
-    """Returns the queue of each direction for which the capture shows the queue.
+    """Returns the queue of each direction, if the capture shows this queue.
 
     `clients` and `servers` are the addresses on both sides. `place` is the place of the capture: `server`, `client` or
     `link`.
@@ -194,8 +196,8 @@ def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool)
     """Returns `drop_tail`, `aqm` or `unknown`, and the buffer of a drop-tail queue in packets.
 
     A drop-tail queue has its maximum length at each drop. The buffer excludes the packet in transmission; a
-    shaper with a bucket has no such packet. Not every measured length must be full: if a retransmission is lost, its
-    neighbours in sequence space entered the queue at other times.
+    shaper with a bucket has no such packet. Measured lengths at drops can be too short: if a retransmission is
+    lost, its neighbours in sequence space entered the queue at other times.
     """
     if len(at_drops) < LEAST_DROPS:
         return "unknown", None
@@ -461,8 +463,9 @@ def _entered_discipline(
 ) -> tuple[str, int | None]:
     """Returns `drop_tail`, `aqm` or `unknown`, and the size of a drop-tail queue, including the packet in transmission.
 
-    The function simulates a drop-tail queue with these arrivals. If the real queue is drop-tail, it drops the same
-    data. Its length cannot be counted in the capture, because dropped ACKs are invisible.
+    The function simulates drop-tail queues with the captured arrivals. If the real queue is drop-tail, a simulated
+    queue of the same size drops the same data. The real queue's length cannot be counted, because the capture does not
+    show which ACKs were dropped.
     """
     if dropped.sum() < LEAST_DROPS:
         return "unknown", None

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 USUAL = ("cubic", "bbr")
 """Congestion controls that are tried with every discipline."""
 KEPT = 6
-"""Number of structures that are compared again with nearby parameters."""
+"""Number of the closest structures that are simulated again with slightly changed parameters."""
 NUDGES = (0.3, -0.3, 0.1, -0.1)
-"""Offsets for this comparison, in units of the spread."""
+"""Changes of the parameters, in units of their spread, for simulating a structure again with nearby parameters."""
 NEIGHBOURS = 4
 """Number of nearest trials whose mean score also counts when the best trial is chosen."""
 FINALISTS = 6
@@ -43,15 +43,16 @@ CLOSE = 1.5
 SCAN = 13
 """Number of values in the scan of an unknown rate."""
 BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
-"""Positions in the scan of buffers, in units of the spread, if flows run in both directions."""
+"""Buffer positions that are tried first if flows run in both directions, in units of the spread."""
 CALM = 0.3
-"""A trial with a score below this value is assumed not to be close by chance."""
+"""If the best trial has a score below this value, the scores of the nearest trials are not considered."""
 ROUND = 3
 """Number of CMA-ES generations between decisions to drop structures."""
 AROUND = 0.2
 """Fraction of the trials that is used to sample parameters around the best trial."""
 RADII = (1.0, 0.5, 0.25)
-"""Distances of these samples from the best trial, in units of the spread."""
+"""Standard deviations of the parameters that are sampled around the best trial, in units of their spread; one value per
+round of samples."""
 LEAST_SAMPLES = 8
 """Minimum number of trials for which a regression is computed."""
 POPULATION = 8

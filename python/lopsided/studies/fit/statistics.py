@@ -145,7 +145,8 @@ class Measure:
 
 
 def distance(observed: Mapping[str, float], simulated: Mapping[str, float]) -> float:
-    """Returns the mean pseudo-Huber distance, which a single statistic cannot dominate."""
+    """Returns the mean pseudo-Huber distance between observed and simulated statistics. A single statistic cannot
+    dominate the mean."""
     found: list[float] = []
     for name, value in observed.items():
         if np.isnan(value):
@@ -157,7 +158,7 @@ def distance(observed: Mapping[str, float], simulated: Mapping[str, float]) -> f
 
 
 def vector(observed: Mapping[str, float], simulated: Mapping[str, float]) -> NDArray[np.float64]:
-    """Returns the differences, each from -`MOST` to `MOST`."""
+    """Returns the difference between the simulated and the observed value of each statistic, from -`MOST` to `MOST`."""
     apart = [simulated.get(name, np.nan) - value for name, value in observed.items() if not np.isnan(value)]
     return np.clip(np.nan_to_num(np.array(apart), nan=MOST), -MOST, MOST)
 

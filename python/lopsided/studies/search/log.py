@@ -71,12 +71,12 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
 
 
 def hidden(place: Path) -> Path:
-    """Returns the folder of finished runs that exists before the result is written."""
+    """Returns the hidden folder that stores finished runs until the result is written."""
     return place.parent / f".{place.name}.lopsided-search"
 
 
 def write_runs(folder: Path, searcher: Searcher) -> None:
-    """Writes the finished runs into a result folder that is being written."""
+    """Writes the finished runs as a Parquet file into a result folder."""
     _frame(searcher, searcher.done).write_parquet(folder / RUNS)
 
 

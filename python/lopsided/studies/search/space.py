@@ -239,7 +239,7 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[str, str]]:
-    """Returns combinations. Each listed value occurs in at least one combination.
+    """Returns combinations of the listed values. Each value occurs in at least one combination.
 
     Raises the scenario's error if a value is invalid in every combination.
     """

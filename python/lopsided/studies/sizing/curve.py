@@ -27,8 +27,8 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Model:
-    """The buffer that inequality 6.6 recommends, rounded down. At this size, the estimate equals the configured size
-    (figure 6.2).
+    """The buffer that inequality 6.6 of merritt2010 recommends, rounded down. At this size, the inequality's estimate
+    equals the configured size (figure 6.2).
 
     `packets` is `None` if there is no such size. The windows were measured with the closest tested buffer.
     """

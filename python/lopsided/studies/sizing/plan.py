@@ -17,7 +17,7 @@ ALONE_S, BOTH_S = 30.0, 120.0
 BUDGET_PACKETS = 12_000_000
 """Maximum number of packets to simulate. Simulating them takes about 5 s on 2 cores."""
 _ADVICE_SHARE = 0.4
-"""Fraction of the packets that is used for comparing disciplines."""
+"""Fraction of the simulated packets that is used for comparing disciplines."""
 _COARSE, _FINE = 6, 4
 _SHORTEST_S = 3.0
 _ALONE_SHARE = 0.3

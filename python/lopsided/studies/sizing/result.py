@@ -280,7 +280,7 @@ def _felt(advice: Advice) -> str:
 
 
 def _under(queue: str) -> str:
-    """Returns a queue's name in the form that a sentence about its delay needs."""
+    """Returns a phrase with a queue's name, such as `with codel`, for a sentence about the delay in this queue."""
     return "in an unmanaged queue" if queue == "unmanaged" else f"with {queue}"
 
 

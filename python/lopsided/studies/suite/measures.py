@@ -331,7 +331,7 @@ class Measure:
     text: str
     of: _Function
     reads: tuple[str, ...]
-    """The keys of a check that change the number, except `measure`."""
+    """The keys of a check that affect the value of this measure, except `measure` itself."""
 
     def said(self, value: float | None) -> str:
         return Column("", self.unit, "").text(value)

@@ -150,7 +150,8 @@ def suite(
 
 
 def _check_measures(spec: SuiteSpec) -> None:
-    """Raises UsageError if a measure is unknown, or if a check lacks a key or has a key without effect."""
+    """Raises UsageError if a measure is unknown, or if a check lacks a required key, or sets a key that the
+    measure does not use."""
     for case in spec.case:
         for check in case.check:
             where = f"{spec.folder / DESCRIPTION}, case {case.key!r}"

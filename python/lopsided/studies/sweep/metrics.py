@@ -33,12 +33,12 @@ def check_metric(metric: str) -> None:
 
 
 def measured_by(table: Table, metric: str) -> tuple[Table, Column]:
-    """Returns the table with the metric's column, and this column.
+    """Returns the table, with the metric's column added if necessary, and the declaration of this column.
 
     Raises
     ------
     UsageError
-        If there is no such metric, or no value.
+        If the metric does not exist, or if no row has a value.
     """
     name = goodput_column(table) if metric == "goodput" else METRIC_COLUMNS.get(metric, metric)
     if name not in table.columns and name in _MADE:
@@ -56,10 +56,10 @@ def measured_by(table: Table, metric: str) -> tuple[Table, Column]:
 def goodput_column(table: Table) -> str:
     """Returns the name of the goodput column.
 
-    This is the goodput while all flows are active if the table contains it, otherwise the goodput over each flow's
-    lifetime.
+    The column contains the goodput while all flows are active, if the table has such values. Otherwise it contains the
+    goodput over each flow's lifetime.
 
-    Raises UsageError if the table has neither.
+    Raises UsageError if the table has no flows with goodputs.
     """
     if "goodput_bps" not in table.columns or "name" not in table.columns:
         raise UsageError("this sweep uses a function of your own as measure; draw the figure from its table")
@@ -68,7 +68,7 @@ def goodput_column(table: Table) -> str:
 
 
 def _with(table: Table, name: str) -> Table:
-    """Adds a computed column if its sources exist."""
+    """Returns the table with a computed column, or unchanged if the column cannot be computed from the table."""
     rows = list(table.rows())
     if name == "jain" and "goodput_bps" in table.columns:
         rate = goodput_column(table)

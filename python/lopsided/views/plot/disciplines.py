@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _Points = npt.NDArray[np.float64]
 """Delay in ms and goodput per run."""
 
-# The neutral ink separates inks of similar hue.
+# The neutral colour is between colours of similar hue, so that neighbouring curves differ clearly.
 _INKS = (
     *(*style.OTHER[:2], style.INK, *style.OTHER[2:]),
     *(*style.DOWN[:1], *style.UP[:1], style.RED, *style.DOWN[1:], *style.UP[1:]),

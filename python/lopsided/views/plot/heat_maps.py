@@ -152,7 +152,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
 
 @dataclass(frozen=True)
 class _Row:
-    """Heat maps of one kind, with `across` maps per line."""
+    """The layout of heat maps of one kind: at most `across` maps side by side, and sizes in inches."""
 
     panels: list[HeatMapGrid]
     across: int
@@ -183,7 +183,7 @@ class _Row:
 
 
 def _fit(panels: list[HeatMapGrid]) -> _Row:
-    """Returns a row with the largest number of maps whose cells have room for the numbers."""
+    """Returns the layout with the most maps side by side in which the numbers still fit into the cells."""
     largest = max(len(panel.sides) for panel in panels)
     longest = max(len(label) for panel in panels for label in panel.labels)
     label_in = max(0.4, 0.14 + _CHARACTER_IN * longest)

@@ -311,7 +311,7 @@ _files: ContextVar[str | None] = ContextVar("_files", default=None)
 
 @contextmanager
 def files_for_column(name: str | None) -> Generator[None]:
-    """Writes the figure files of studies in the block in the journal-column style. Pages do not change."""
+    """Within the block, studies write their figure files in the journal-column style. Pages keep the page style."""
     before = _files.set(name)
     try:
         yield
@@ -344,7 +344,8 @@ def svg(figure: Figure, salt: str) -> str:
 
 
 def svg_and_file(figure: Figure, salt: str, path: Path) -> str:
-    """Draws the figure once. Writes it on white to the file, and returns the same element as `svg`."""
+    """Draws the figure once. Writes the figure with a white background to the file, and returns the element that `svg`
+    would return."""
     text = _transparent(figure, salt, output.MARK)
     ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'
     path.write_text(text.replace('<g id="figure_1">', f'{ground}\n <g id="figure_1">', 1), encoding="utf-8")
