@@ -90,7 +90,7 @@ class ControllerTrace:
     share: float
     """Delivered bytes divided by the line's capacity, 0 to 1."""
     losses: int
-    """Segments that the full queue dropped."""
+    """Number of segments that the full queue dropped."""
     signals_s: list[float]
     """Times of congestion signals, in seconds."""
     windows: list[tuple[float, int]]

@@ -44,8 +44,8 @@ def analyze(
     Reads pcap and pcapng, plain or compressed with gzip or zstd. Memory grows with the number of connections. The exit
     code is 0 if a part of the capture could be read, and 2 if the file is not a capture.
 
-    If the capture comes from standard input, a terminal shows the directions of the latest second. Ctrl-C ends the
-    capture and prints the result.
+    If the capture comes from standard input, a terminal shows the directions with data in the latest second. Ctrl-C
+    ends the capture and prints the result.
 
     For example:
 

@@ -31,9 +31,9 @@ class Builds:
     """Options of a comparison of two builds."""
 
     baseline: str | None = None
-    """The build to compare with: a folder, a program or another text that replaces {} in --server and --client."""
+    """The build to compare with: a folder, a program or any other text. It replaces {} in --server and --client."""
     candidate: str | None = None
-    """The build to judge, in the same form."""
+    """The build to judge, in the form of --baseline."""
     client: str | None = None
     """Shell command that runs behind the line and reaches the server at 100.64.0.1."""
     server: str | None = None

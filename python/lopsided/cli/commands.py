@@ -23,7 +23,7 @@ class Command(NamedTuple):
 
 
 _HOMES = {"list": "list_parts"}
-"""Modules and functions of commands whose name is a built-in name of Python."""
+"""The name of the module and of the function, for each command that has the name of a Python built-in."""
 _SUMMARIES = {
     "run": "Run a scenario and report on it.",
     "sweep": "Run a scenario for every combination of settings.",

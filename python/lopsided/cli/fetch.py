@@ -66,8 +66,8 @@ def fetch(
         The congestion control of the shared window: `cubic`, `reno`, `htcp` and others; `havey2015` for the paper's
         equations.
     detection
-        Losses that count as congestion: losses that occur with a queue or on several streams at once (`queued`), or
-        every loss (`every`).
+        Losses that count as congestion: losses while response times show a queue, and losses on several streams at
+        once (`queued`); or every loss (`every`).
     checksum
         The expected hash of the file, as `sha256:HASH` or `sha512:HASH`.
     stall

@@ -34,7 +34,8 @@ class OwnCode:
     """Your own congestion control in Python, for use as `cc`: `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; may be given
     several times."""
     disciplines: Annotated[tuple[str, ...], Parameter(name="--discipline")] = ()
-    """Your own queue discipline in Python, for use as `queue.kind`, in the same form."""
+    """Your own queue discipline in Python, for use as `queue.kind`: `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; may be
+    given several times."""
 
     def load(self) -> dict[str, ControllerFactory]:
         """Registers the disciplines, and returns the congestion controls."""

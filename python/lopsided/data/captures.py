@@ -32,12 +32,12 @@ _COLUMNS = ("flow", "from", "to", "address", "port")
 
 @dataclass(frozen=True)
 class Listed:
-    """A flow's hosts and receiver address."""
+    """A flow's hosts, and the receiver's address and port."""
 
     flow: str
     sender: str
     receiver: str
-    """The host's name in the scenario."""
+    """The receiving host's name in the scenario."""
     address: str
     port: int
     """The port at which the receiver listens."""

@@ -50,8 +50,8 @@ class Options:
     window: str = "cubic"
     """The congestion control of the shared window, in mode `fair`."""
     detection: Literal["queued", "every"] = "queued"
-    """Losses that count as congestion: `queued` counts losses that occur with a queue, `every` counts all losses, as in
-    the dissertation."""
+    """Losses that count as congestion: `queued` counts losses while response times show a queue, and losses on several
+    streams at once. `every` counts all losses, as in the dissertation."""
     checksum: str | None = None
     overwrite: bool = False
     stall_s: float = 5.0

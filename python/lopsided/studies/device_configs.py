@@ -103,8 +103,10 @@ def configs(up: Shaped, packets: int, interface: str) -> tuple[DeviceConfig, ...
 
 
 def _script(*commands: str) -> str:
-    """Runs the commands in a new shell that stops at the first error. In the user's own shell, `set -e` would end the
-    user's session."""
+    """Returns a script that runs the commands in a new shell. The shell stops at the first error.
+
+    In the user's own shell, `set -e` would end the user's session.
+    """
     return "\n".join(["sudo sh -ex <<'END'", *commands, "END"])
 
 

@@ -246,7 +246,7 @@ def _idle_receiver_controls(scenario: Scenario) -> list[str]:
 def _named_receiver_controls(scenario: Scenario) -> set[str]:
     """Returns the names of the flows whose table sets `receiver_stack.cc`."""
     text, _, changes = scenario.source
-    # A text with all defaults sets every key.
+    # A text with all defaults sets every key, so it does not show which keys the user set.
     tables: list[dict[str, Any]] = [] if text == scenario.to_toml() else tomllib.loads(text).get("flow", [])
     names: dict[int, str] = {number: flow.get("name", f"flow{number}") for number, flow in enumerate(tables, start=1)}
     found = {names[number] for number, flow in enumerate(tables, start=1) if "cc" in flow.get("receiver_stack", {})}

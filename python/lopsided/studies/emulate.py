@@ -33,7 +33,7 @@ class LineOptions:
     queue_down: str | None = None
     """Queue of the downlink: a discipline such as fq_codel, a limit such as "100 packets", or a table."""
     queue_up: str | None = None
-    """Queue of the uplink, in the same form."""
+    """Queue of the uplink, in the form of --queue-down."""
     loss_down: str | None = None
     """Packets lost at random on the downlink, such as "1 %"."""
     loss_up: str | None = None
@@ -41,7 +41,7 @@ class LineOptions:
     trace_down: Path | None = None
     """Trace of the downlink's transmission opportunities in Mahimahi's format, instead of a rate."""
     trace_up: Path | None = None
-    """Trace of the uplink, in the same format."""
+    """Trace of the uplink's transmission opportunities in Mahimahi's format, instead of a rate."""
     inside: str | None = None
     """Host of the scenario that the command replaces; default: client."""
     outside: str | None = None

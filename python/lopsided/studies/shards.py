@@ -111,8 +111,8 @@ class Behind(Exception):
 def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT_S) -> Generator[None]:
     """Restricts the study in the `with` block to the runs of this shard. The study raises `Finished` after these runs.
 
-    `merge` repeats `command`. Raises `Behind` if other shards make no progress for `wait_s` seconds, and FolderError if
-    the folder contains shards of another study.
+    `command` is the command line that `merge` repeats. Raises `Behind` if other shards make no progress for `wait_s`
+    seconds, and FolderError if the folder contains shards of another study.
     """
     path = shard.file(folder)
     header = {"kind": _KIND, "lopsided": _native.__version__, "command": list(command), "shards": shard.count}

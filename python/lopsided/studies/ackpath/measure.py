@@ -110,7 +110,7 @@ def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
 
 
 def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str]) -> Row:
-    """Returns statistics of bursts: segments sent at the same instant."""
+    """Returns statistics of bursts. A burst is a group of segments that the sender sends at the same instant."""
     import polars as pl
 
     sent = events.filter(

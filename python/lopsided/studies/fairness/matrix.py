@@ -231,13 +231,13 @@ def _add_harm(runs: list[Row], alone: list[Row]) -> None:
 
 
 def _cell(rows: list[Row]) -> Row:
-    """Combines all runs of one side against another side into one row."""
+    """Combines all runs of one side against a competing side into one row."""
     cell: Row = {key: rows[0][key] for key in KEYS} | medians(rows, MEDIANS)
     # A side that competes with itself has two rows per run.
     cell["runs"] = len({row["digest"] for row in rows})
     shares, share = [row["share"] for row in rows if row["share"] is not None], cell["share"]
     cell |= {"share_least": min(shares, default=None), "share_most": max(shares, default=None)}
-    # The median of the ratios could exceed 1 for both sides, so the ratio of the medians is used.
+    # This is the ratio of the median shares. The median of the runs' ratios could exceed 1 for both sides.
     cell["ratio"] = None if share is None or share == 1 else share / (1 - share)
     for column in INTERVALS:
         cell |= _interval(rows, column)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeatMapGrid:
-    """A heat map with a cell per pair. `sides` lists the sides from top to bottom."""
+    """A heat map with a cell per pair of sides. `sides` are the rows from top to bottom."""
 
     heading: str
     sides: tuple[Contender, ...]

@@ -28,7 +28,8 @@ BUSY_MS = 2.5
 """If packets wait less than this number of ms, the buffer's size stays unknown. `crates/capture` uses the same
 value."""
 RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (0.05, 0.1)
-"""Typical relative error and 95 % bound of `analyze`'s values (see `docs/analyze.md`)."""
+"""Errors of the rate, shortest RTT and buffer that `analyze` measures: the typical relative error, then the 95 % bound
+(see `docs/analyze.md`)."""
 RATE_ERROR, BUFFER_ERROR = 0.003, 0.08
 """Relative half-widths of the 95 % intervals of values that the packets show directly (`queues.py`)."""
 LOGGED = 0.1
@@ -46,7 +47,7 @@ CONTROLS = (
 
 
 class Piece(NamedTuple):
-    """A period in which traffic that is missing from the capture has a constant rate."""
+    """Traffic that is missing from the capture, in a period in which its rate is constant."""
 
     begin_s: float
     end_s: float

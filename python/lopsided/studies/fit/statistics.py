@@ -35,11 +35,12 @@ WAIT_SHARE = 0.05
 LEAST_MS = 0.5
 """Minimum tolerance in ms, because TCP timestamps count milliseconds (RFC 7323)."""
 FAR = 4.0
-"""Differences above this value count approximately linearly, smaller differences approximately squared."""
+"""Differences above this number of tolerances count approximately linearly, smaller differences approximately
+squared."""
 MOST = 24.0
-"""Upper limit of a difference. This value also replaces the difference of a missing statistic."""
+"""Upper limit of a difference, in tolerances. A statistic that is missing in one capture has this difference."""
 LAGS = (1, 2, 4, 8)
-"""Lags in intervals at which the RTT's autocorrelation shows its sawtooth."""
+"""Lags, in intervals of the timeline, of the RTT's autocorrelation. The autocorrelation shows the RTT's sawtooth."""
 
 
 @dataclass(frozen=True)

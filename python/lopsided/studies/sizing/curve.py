@@ -55,7 +55,7 @@ class Measured:
 
 @dataclass
 class Curve:
-    """The runs of all buffers, as rows of `field` and `sweep`."""
+    """Runs the field procedure and the sweep with each buffer size, and returns their rows."""
 
     line: Line
     plan: Plan

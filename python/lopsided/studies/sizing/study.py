@@ -31,7 +31,7 @@ from lopsided.studies.study import digest_of
 
 _ADVICE_SEEDS = 3
 _CURVE_SHARE = 0.8
-"""Fraction of the progress that the runs of the buffers make up."""
+"""Completed fraction that is reported after the runs with all buffer sizes."""
 
 
 def size(

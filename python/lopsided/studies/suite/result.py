@@ -51,7 +51,7 @@ class SuiteResult(Study):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines of the cases, in order."""
+        """The lines on which the cases ran, in order."""
         return tuple(dict.fromkeys(self.checks.values("line")))
 
     @cached_property

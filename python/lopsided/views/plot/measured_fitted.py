@@ -26,7 +26,10 @@ _PANELS = (
 
 
 def draw(found: Fit) -> LabFigure:
-    """Draws three panels per flow, with one curve per source. Raises UsageError if there are no intervals to draw."""
+    """Draws three panels per flow, each with a measured and a fitted curve.
+
+    Raises UsageError if there are no intervals to draw.
+    """
     names = list(dict.fromkeys(found.timeline.values("flow")))[:_MOST_FLOWS]
     if not names:
         raise UsageError("the flows are too short to be drawn over time")
