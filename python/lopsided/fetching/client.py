@@ -51,7 +51,7 @@ class Options:
     """The congestion control of the shared window, in mode `fair`."""
     detection: Literal["queued", "every"] = "queued"
     """Losses that count as congestion: `queued` counts losses while response times show a queue, and losses on several
-    streams at once. `every` counts all losses, as in the dissertation."""
+    streams at once. `every` counts all losses, as in havey2015."""
     checksum: str | None = None
     overwrite: bool = False
     stall_s: float = 5.0

@@ -18,7 +18,7 @@ from .buffers import FULL_PACKET_BYTES
 
 @dataclass(frozen=True)
 class DownloadAverages:
-    """A row of appendix E (MER-M17), without the buffer size."""
+    """A row of merritt2010's appendix E (MER-M17), without the buffer size."""
 
     cwnd_both_bytes: float
     cwnd_alone_bytes: float
@@ -31,7 +31,7 @@ class DownloadAverages:
 def download_averages(
     time_s: ArrayLike, rtt_us: ArrayLike, cwnd_bytes: ArrayLike, split_s: float, downlink_bps: float
 ) -> DownloadAverages:
-    """Returns appendix E's means over the rows before `split_s`, when the upload starts, and over the rows after it.
+    """Returns the means of merritt2010's appendix E, over the rows before and after `split_s`, the start of the upload.
 
     Raises ValueError if there are no rows before or after the split.
     """
@@ -53,7 +53,7 @@ def download_averages(
 
 @dataclass(frozen=True)
 class UploadAverages:
-    """A row of appendix F (MER-M18), without the buffer size."""
+    """A row of merritt2010's appendix F (MER-M18), without the buffer size."""
 
     cwnd_bytes: float
     throughput_bps: float
@@ -61,8 +61,10 @@ class UploadAverages:
 
 
 def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
-    """Returns appendix F's means over the upload's rows. Raises ValueError if the columns are empty or of different
-    lengths."""
+    """Returns the means of merritt2010's appendix F over the upload's rows.
+
+    Raises ValueError if the columns are empty or have different lengths.
+    """
     rtt, cwnd = np.asarray(rtt_us, dtype=np.float64), np.asarray(cwnd_bytes, dtype=np.float64)
     if rtt.ndim != 1 or rtt.shape != cwnd.shape or rtt.size == 0:
         raise ValueError("RTT and window must be two columns of the same, non-zero length")
@@ -72,14 +74,14 @@ def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
 
 
 def window_over_rtt_bps(cwnd_bytes: float, rtt_us: float) -> float:
-    """Returns the throughput in bit/s as in appendices E and F: the mean window divided by the mean RTT."""
+    """Returns the throughput in bit/s as in merritt2010's appendices E and F: mean window divided by mean RTT."""
     positive("RTT", rtt_us)
     return cwnd_bytes * 8.0 / (rtt_us / 1e6)
 
 
 def maximum_cwnd_bytes(cwnd_bytes: ArrayLike) -> float:
-    """Returns appendix G's result: the largest logged window (MER-M19), including fast-recovery inflation if the log
-    has it (MER-A19).
+    """Returns the result of merritt2010's appendix G: the largest logged window (MER-M19). The window includes the
+    inflation during fast recovery if the log contains this inflation (MER-A19).
 
     Raises ValueError if the log is empty.
     """
@@ -90,13 +92,16 @@ def maximum_cwnd_bytes(cwnd_bytes: ArrayLike) -> float:
 
 
 def estimated_buffer_packets(max_cwnd_down_bytes: int, max_cwnd_up_bytes: int, uplink_bdp_bytes: int) -> int:
-    """Returns appendix H's result: eq 6.6 in whole packets, with the script's two integer divisions (MER-M20)."""
+    """Returns the result of merritt2010's appendix H: the buffer by eq 6.6 in whole packets.
+
+    As in the appendix's script, both divisions are integer divisions (MER-M20).
+    """
     return ((max_cwnd_down_bytes - max_cwnd_up_bytes) // 2 - uplink_bdp_bytes) // int(FULL_PACKET_BYTES)
 
 
 @dataclass(frozen=True)
 class PerformanceRow:
-    """A row of appendix I (MER-M21), without the buffer size."""
+    """A row of merritt2010's appendix I (MER-M21), without the buffer size."""
 
     net: float
     down: float
@@ -104,7 +109,7 @@ class PerformanceRow:
 
 
 def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_bps: float) -> PerformanceRow:
-    """Returns appendix I's row: net goodput divided by net rate, and the ratio of goodput to rate of each direction.
+    """Returns a row of merritt2010's appendix I: the ratio of goodput to rate in both directions together and in each.
 
     Eq 1.2 uses the minimum of both directions instead (MER-A08).
     """
@@ -117,14 +122,14 @@ def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_
 
 @dataclass(frozen=True)
 class RttVariability:
-    """A row of appendix J (MER-M22), without the buffer size."""
+    """A row of merritt2010's appendix J (MER-M22), without the buffer size."""
 
     variance_us2: float
     std_us: float
 
 
 def rtt_variability(time_s: ArrayLike, rtt_us: ArrayLike, start_s: float) -> RttVariability:
-    """Returns appendix J's row: population variance and standard deviation of the logged RTT from `start_s` on.
+    """Returns a row of merritt2010's appendix J: population variance and standard deviation of RTTs from `start_s` on.
 
     The log contains the kernel's smoothed RTT, which hides fast variation. `intervals.rtt_moments_ms` uses the RTTs of
     single packets instead. Raises ValueError if there are no rows.

@@ -42,8 +42,9 @@ def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[f
 
 
 def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, load_ms: float | None) -> float | None:
-    """Returns the draft's responsiveness in round trips per minute, without TLS: the mean of the value for probes and
-    the value for load-generating connections.
+    """Returns the responsiveness by draft-ietf-ippm-responsiveness-08 in round trips per minute, without TLS.
+
+    The result is the mean of two values: one for the probes, and one for the load-generating connections.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, lo
 
 @dataclass(frozen=True)
 class Saturation:
-    """The interval in which the draft's test ends, and the reason."""
+    """The interval in which the test of draft-ietf-ippm-responsiveness-08 ends, and the reason."""
 
     interval: int
     """Last interval of the test, from 0."""
@@ -85,7 +86,7 @@ def saturation(
     mad: int = 4,
     tolerance: float = 0.05,
 ) -> Saturation:
-    """Finds the end of the draft's test (its section "Final Algorithm").
+    """Finds the end of a test by draft-ietf-ippm-responsiveness-08 (section "Final Algorithm").
 
     Goodput is stable if the standard deviation of its last `mad` moving averages is at most `tolerance` times the last
     average. After this point, the same rule decides whether responsiveness is stable.

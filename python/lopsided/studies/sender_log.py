@@ -42,7 +42,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Figure:
-    """One result: its name, the appendix of its script, its value and its unit."""
+    """One result of a script: its name, the appendix that contains the script, its value and its unit."""
 
     name: str
     appendix: str
@@ -93,7 +93,7 @@ def _is_number(cell: str) -> bool:
 
 
 def figures(download: SenderLog, upload: SenderLog | None, split_s: float | None, rates: Rates) -> list[Figure]:
-    """Returns the results of all scripts, in the order of appendices E to J.
+    """Returns the results of all scripts, in the order of merritt2010's appendices E to J.
 
     `split_s` is the time that splits the log, in seconds after its first row; default: the time of the upload's first
     row. Without an upload, the log is not split.
@@ -174,7 +174,7 @@ def _both(download: SenderLog, upload: SenderLog, at: float | None, rates: Rates
 
 
 def write_bdp(log: SenderLog, rates: Rates, path: Path) -> None:
-    """Writes each row's time, window and BDP (appendix D). Raises UsageError if the rate is unknown."""
+    """Writes each row's time, window and BDP (merritt2010, appendix D). Raises UsageError if the rate is unknown."""
     if rates.down_bps is None:
         raise UsageError("the bandwidth-delay product needs the downlink's rate: --down 2.4M")
     products = log.rtt_us / 8e6 * rates.down_bps

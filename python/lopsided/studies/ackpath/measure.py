@@ -156,7 +156,7 @@ def median_of(arm: str, rows: Sequence[Row]) -> Row:
 
 
 def limit_of(arm: str, rows: Sequence[Row]) -> str:
-    """Returns a description of the limit of the downloads, with numbers."""
+    """Returns a phrase that states, with numbers, what limits the downloads."""
     cell = median_of(arm, rows)
     used, waits = cell["down_utilisation"] or 0.0, (cell["ack_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)
     if used >= _FULL:

@@ -63,7 +63,7 @@ class Measured:
 def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) -> Measured:
     """Returns a run's metrics at the links whose queues are compared.
 
-    With `ramps`, the load follows the responsiveness draft, and the draft's rules determine the end of the test.
+    With `ramps`, the load follows draft-ietf-ippm-responsiveness, and the draft's rules determine the end of the test.
     """
     flows = _flows(run)
     crossing = {
@@ -123,7 +123,8 @@ def _users(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
-    """Returns the responsiveness under load, or with `ramps`, the responsiveness at the end of the draft's test."""
+    """Returns the responsiveness under load. With `ramps`, returns the responsiveness at the end of the test that
+    draft-ietf-ippm-responsiveness defines."""
     bulk = [flow for flow in flows if flow["kind"] == "bulk"]
     loaded = min((flow["start_s"] for flow in bulk), default=0.0)
     connects, answers = _probes(run)
@@ -134,7 +135,7 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
     delay, weight = np.concatenate([none, *(curve.value for curve in curves)]), np.concatenate([none, *counts])
 
     def between(since_s: float, until_s: float) -> Row:
-        """Returns the responsiveness between two times."""
+        """Returns the responsiveness between two times in seconds."""
         connect, answer = (
             trimmed_mean([took * 1e3 for start, took in times if start >= since_s and start + took <= until_s])
             for times in (connects, answers)

@@ -169,7 +169,7 @@ class Aqm(Study):
 
     @property
     def measured_of_users(self) -> list[str]:
-        """The columns of users' waiting times that have a value."""
+        """The columns with users' waiting times, without columns that have no value."""
         return [name for name in _USERS if any(value is not None for value in self.users.values(name))]
 
     def felt(self) -> View:

@@ -27,7 +27,8 @@ MOST_CONNECTIONS = 16
 MOST_PROBES_PER_S = 100
 PROBES_SHARE = 0.05
 PAIR_BYTES = 6000
-"""The draft's parameters ID, MNP, MPS and PTC, and the number of bytes that the draft assumes for a pair of probes."""
+"""The parameters ID, MNP, MPS and PTC of draft-ietf-ippm-responsiveness, and the number of bytes that the draft assumes
+for a pair of probes."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Workload:
     text: str
     flows: Callable[[Ends], list[Tables]]
     ramps: bool = False
-    """True for the draft's workloads, which end when goodput and responsiveness are stable."""
+    """True for draft-ietf-ippm-responsiveness, whose tests end when goodput and responsiveness are stable."""
 
 
 _PING = {"kind": "udp", "rate": "8 kbit/s", "size": "100 B"}
@@ -81,7 +82,7 @@ def _home(ends: Ends) -> list[Tables]:
 
 
 def _rpm(ends: Ends, *ways: Direction) -> list[Tables]:
-    """Returns the load-generating connections of the responsiveness draft."""
+    """Returns the load-generating connections of draft-ietf-ippm-responsiveness."""
     return [
         {**ends.flow(f"load-{way}-{number + 1}", way), "start": f"{INTERVAL_S * number} s", "start_jitter": "100 ms"}
         for way in ways
@@ -128,7 +129,8 @@ def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe
 
 
 def _probes(ends: Ends, ramping: Scenario | None) -> Tables:
-    """Returns the probes: one every 0.5 s, or at the draft's rate for the slowest line."""
+    """Returns the probes: one every 0.5 s, or for the workloads of draft-ietf-ippm-responsiveness, at most 5 % of the
+    slowest line's rate."""
     count, pause_s = 1, 0.5
     if ramping is not None:
         known = [link[way]["rate_bps"] for link in ramping.resolved["links"] for way in ("down", "up")]

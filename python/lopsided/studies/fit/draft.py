@@ -158,7 +158,7 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
 
 
 def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
-    """Returns the draft with rates and the shortest RTT from a log, for values that the capture does not show.
+    """Returns the fit's starting values, with rates and the shortest RTT from a log if the capture does not show them.
 
     Rates from the capture are kept. An RTT counts only if the log measured it to an endpoint of the flows.
     """
@@ -184,7 +184,7 @@ def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
 
 
 def with_queues(draft: Draft, observed: Mapping[Way, Observed]) -> Draft:
-    """Returns the draft with the queues that the packets show directly."""
+    """Returns the fit's starting values, with the queues that the packets show directly."""
     ways, notes = dict(draft.ways), list(draft.notes)
     for way, queue in observed.items():
         if draft.others.get(way):

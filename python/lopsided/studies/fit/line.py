@@ -203,7 +203,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Draft:
-    """The line and its traffic before the fit."""
+    """The starting values of a fit: the line and its traffic, as estimated from the capture."""
 
     ways: Mapping[Way, Direction]
     floor_ms: float
@@ -214,7 +214,7 @@ class Draft:
     begin_s: float = 0.0
     """Time of the first packet of the flows."""
     notes: Sequence[str] = ()
-    """The assumptions and omissions of the draft, as sentences."""
+    """Sentences about assumptions that were made, and about parts of the capture that were left out."""
     outages: Mapping[Way, Sequence[tuple[float, float]]] = field(default_factory=dict[Way, Any])
     others: Mapping[Way, Sequence[Piece]] = field(default_factory=dict[Way, Any])
     """Traffic that is missing from the capture, as pieces of constant rate."""

@@ -57,9 +57,10 @@ SURE_BYTES = 0.25
 CELL, CELL_PAYLOAD = 53, 48
 """Size in bytes of an ATM cell and of its payload (ITU-T I.361)."""
 MOST_AHEAD = 1.2
-"""If packets are ahead of the rate by at least this number of full packets, the line has a shaper with a bucket."""
+"""A line has a shaper with a bucket only if packets leave earlier than its rate allows, by the transmission time of at
+least this number of full packets."""
 OFTEN_AHEAD = 5
-"""A line has a shaper with a bucket only if at least this number of packets leave early."""
+"""A line has a shaper with a bucket only if at least this number of packets leave earlier than its rate allows."""
 BUCKETS = (3_000, 6_000, 12_000, 24_000)
 """Bucket sizes in bytes that are tried for a capture in front of the line, if the other direction shows no bucket."""
 BETTER = 0.8

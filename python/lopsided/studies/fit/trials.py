@@ -34,7 +34,7 @@ class View:
     place: str
     """The place of the capture: `server`, `client` or `link`."""
     flows: Sequence[Flow | None]
-    """The flows in the order of the draft; `None` for a flow that this capture does not contain."""
+    """The flows in the order of `Draft.traffic`; `None` for a flow that this capture does not contain."""
     measures: Sequence[Measure]
     observed: Sequence[Mapping[str, float]]
 

@@ -136,12 +136,12 @@ def frame(logs: list[Log]) -> pl.DataFrame:
 
 
 THESIS_EPOCH_S = 1_267_500_000
-"""Number of seconds that the thesis's program subtracts from the clock (MER-M15)."""
+"""Number of seconds that merritt2010's program subtracts from the clock (MER-M15)."""
 THESIS_COLUMNS = ("Time", "RTT", "RTT_Var", "SSTHRESH", "CWND", "Rcv_Wnd", "Snd_Wnd", "Snd_BW_Wnd", "Throughput")
 
 
 def thesis_lines(log: Log) -> list[str]:
-    """Returns the log's lines in the format of appendix C, separated by tabs.
+    """Returns the log's lines in the format of merritt2010's appendix C, separated by tabs.
 
     Times are in seconds since `THESIS_EPOCH_S`, RTTs in microseconds, windows in bytes, and throughput in bit/s.
     """

@@ -13,7 +13,7 @@ _CHUNK = bytes(1 << 17)
 MOST_SAMPLES = 20_000
 """Maximum number of samples per flow that the sink sends. Longer flows are sampled less often."""
 _THESIS_WRITE = 1460
-"""Size of each write of the thesis's program, in bytes."""
+"""Size of each write of merritt2010's program, in bytes."""
 _BEGAN_S = time.time() - time.monotonic()
 
 

@@ -35,7 +35,7 @@ class Sizing(Study):
 
     line: Line
     model: Model
-    """The buffer that the model recommends with the largest windows of a whole run, as in the thesis. Slow start often
+    """The buffer that the model recommends with the largest windows of a whole run, as in merritt2010. Slow start often
     overshoots, so these windows can be too large."""
     model_both: Model
     """The buffer that the model recommends with the largest windows while both flows run. This period excludes the

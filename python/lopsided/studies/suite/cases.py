@@ -79,7 +79,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """A part of the source that cannot be simulated."""
+    """A part of the suite's source, such as a section of an RFC, that cannot be simulated."""
 
     section: str
     title: str

@@ -203,7 +203,7 @@ def _seeds(found: SuiteResult, check: Row) -> str:
 
 
 def _one_digest_per_run(rows: list[Row]) -> list[Row]:
-    """Keeps each run's digest only in its first check."""
+    """Returns the rows with each run's digest only in the run's first row."""
     before = ["", *(row["digest"] for row in rows)]
     return [row | {"digest": ""} if row["digest"] == last else row for row, last in zip(rows, before, strict=False)]
 
@@ -216,7 +216,7 @@ def grid(found: SuiteResult) -> View:
 
 
 def left_out(parts: Sequence[LeftOut]) -> View:
-    """Returns a table of the parts of the source that cannot be simulated, with reasons."""
+    """Returns a table of the parts of the suite's source that cannot be simulated, with reasons."""
     headings = words("section", "left out", "because")
     return View(headings, [[part.section, part.title, part.reason] for part in parts], keys=1)
 

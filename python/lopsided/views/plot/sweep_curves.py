@@ -272,7 +272,7 @@ def _band(
         # The last point is not clipped at the frame.
         panel.plot(x, middle, color=ink, marker=marker, markersize=3, clip_on=False, label=label or None)
     else:
-        # No line connects the means of values that are not numbers.
+        # If the axis has text instead of numbers, no line connects the means.
         spread = np.array([middle - least, greatest - middle])
         places = np.arange(len(arms)) + shift
         panel.errorbar(places, middle, spread, color=ink, fmt=marker, markersize=5, capsize=4, label=label or None)
