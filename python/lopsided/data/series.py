@@ -110,7 +110,7 @@ def rtt(run: HasSeries, flow: str) -> Series:
 
 
 def rtt_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
-    """Returns one flow's mean RTT between two times in ms; NaN if no RTT was measured."""
+    """Returns one flow's mean RTT in ms, between two times in seconds; NaN if no RTT was measured."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
     within = (count.time_s > start_s) & (count.time_s <= stop_s) & (count.value > 0)
@@ -119,7 +119,7 @@ def rtt_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> flo
 
 
 def largest_between(run: HasSeries, flow: str, column: str, start_s: float, stop_s: float) -> float:
-    """Returns the largest sample of a column between two times; NaN without samples."""
+    """Returns one flow's largest sample of a column, between two times in seconds; NaN without samples."""
     curve = flow_column(run, flow, column)
     within = curve.value[(curve.time_s >= start_s) & (curve.time_s <= stop_s)]
     return float(np.nanmax(within)) if len(within) else float("nan")
@@ -133,7 +133,9 @@ def queue_column(run: HasSeries, link: str, direction: str, column: str) -> Seri
 
 
 def both_active(run: HasSeries) -> tuple[float, float]:
-    """Returns the period in which all flows are active, in seconds: from the last start to the first stop.
+    """Returns the start and end, in seconds, of the period in which all flows are active.
+
+    The period begins when the last flow starts, and ends when the first flow stops.
 
     Raises UsageError if there is no such period.
     """

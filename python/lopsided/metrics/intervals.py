@@ -16,7 +16,7 @@ from ._series import Array, hold, positive, series, window
 
 
 def counter_rate_bps(time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float) -> float:
-    """Returns the mean rate in bit/s of a byte counter between two times, for example goodput from `delivered_bytes`.
+    """Returns a byte counter's mean rate in bit/s between two times, for example goodput from `delivered_bytes`.
 
     The columns are in order of time. Before the first and after the last sample, the counter is assumed constant.
     Raises ValueError if the whole period is before the first or after the last sample. Source: MER-M02, as interpreted

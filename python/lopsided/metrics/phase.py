@@ -90,7 +90,7 @@ def window_lag(
     step_s: float = 0.1,
     trend_s: float = 30.0,
 ) -> tuple[float, float]:
-    """Returns the delay in seconds of the second window behind the first, and the windows' correlation at this delay.
+    """Returns the seconds by which the second window follows the first, and the windows' correlation at this delay.
 
     The function tries delays up to half of `trend_s` and up to a quarter of the record. If several delays correlate
     almost equally, the function returns the shortest.

@@ -57,7 +57,7 @@ class _Condition(NamedTuple):
 
 
 def _key(setting: str) -> str:
-    """Returns the setting's key in a scenario."""
+    """Returns the scenario key of a resolved setting, which is the setting's name without its unit."""
     return setting.removesuffix("_bytes").removesuffix("_bps").removesuffix("_s")
 
 

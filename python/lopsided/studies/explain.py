@@ -150,7 +150,7 @@ def of_run(
     to_s: float | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Story:
-    """Explains one flow between two times. The defaults are the first TCP flow and the whole run.
+    """Explains one flow between two times in seconds. The defaults are the first TCP flow and the whole run.
 
     Raises UsageError if the end is not after the start.
     """

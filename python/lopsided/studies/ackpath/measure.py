@@ -21,7 +21,7 @@ _LEAST_LIMIT = 0.5
 _FULL = 0.95
 """A line counts as full if its utilisation is at least this fraction."""
 _RECEIVER = ("receive window", "stream flow control", "connection flow control")
-"""Limits that the receiver imposes, in TCP and in QUIC."""
+"""Limits that the receiver imposes on the sender, in TCP and in QUIC."""
 
 
 def of_transport(scenario: Scenario, kind: str) -> list[int]:

@@ -73,7 +73,7 @@ class Bottleneck:
     """Seconds for which the first side runs alone before the second side starts."""
     both_s: float
     warmup_s: float
-    """Time after the start of the second side that the means exclude, in seconds."""
+    """Seconds after the start of the second side that the means exclude."""
 
     @classmethod
     def of(cls, asked: FairnessOptions) -> Bottleneck:

@@ -412,7 +412,10 @@ def _traffic(number: int, flow: Flow, way: Way, begin_s: float, until_s: float) 
 
 
 def _phases(flow: Flow) -> tuple[float, float] | None:
-    """Returns the median number of seconds with data and without data; `None` if there are fewer than 2 pauses."""
+    """Returns the median durations in seconds of a period with data and of a pause.
+
+    Returns `None` if the application rarely limits the flow, or if there are fewer than 2 pauses.
+    """
     row, bins = flow.row, flow.bins
     if (row["limited_application"] or 0.0) < APPLICATION:
         return None

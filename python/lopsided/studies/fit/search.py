@@ -41,7 +41,7 @@ FURTHER = 2.5
 CLOSE = 1.5
 """A structure is kept if its distance is at most this multiple of the best distance."""
 SCAN = 13
-"""Number of values in the scan of an unknown rate."""
+"""Number of rates that are tried in a direction whose rate was not measured."""
 BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
 """Buffer positions that are tried first if flows run in both directions, in units of the spread."""
 CALM = 0.3

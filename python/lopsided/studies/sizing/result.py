@@ -84,7 +84,7 @@ class Sizing(Study):
         return packets * self.line.wire_s
 
     def performance_at(self, packets: float | None) -> float | None:
-        """Returns the interpolated median performance at a buffer; `None` outside of the tested sizes."""
+        """Returns the interpolated median performance for a buffer size; `None` outside of the tested sizes."""
         tried = self.curve.numbers("buffer_packets")
         if packets is None or not tried[0] <= packets <= tried[-1]:
             return None

@@ -29,7 +29,7 @@ _WORDS = {
     "completion_s": "mean completion time",
     "jain": "Jain's index",
 }
-"""Names for headings that do not fit a sentence."""
+"""Names of metrics in sentences. Other metrics are named by the heading of their column."""
 
 
 def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
