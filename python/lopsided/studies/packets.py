@@ -153,7 +153,7 @@ class Packets:
     def scenes(self) -> list[Scene]:
         """Returns the first difference and the first packet whose content differs, each with its context.
 
-        If both are the same packet, it is returned once.
+        If both differences are at the same packet, this packet is returned once.
         """
         scenes: list[Scene] = []
         for kind, at in (("first", self.first), ("parted", self.parted)):

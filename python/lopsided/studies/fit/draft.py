@@ -475,8 +475,8 @@ def may_lose(draft: Draft, way: Way) -> bool:
 def controls_to_try(draft: Draft, way: Way) -> Sequence[str]:
     """Returns the congestion controls to try.
 
-    Flows in opposite directions disturb each other, so a wrong congestion control can be closer by chance. `analyze`
-    compares windows directly, and its answer is then kept if it is sure.
+    Flows in opposite directions disturb each other, so a wrong congestion control can be closer by chance.
+    With such flows, the fit keeps the congestion control that `analyze` found if its probability is at least `SURE`.
     """
     rows = [traffic.flow.row for traffic in draft.traffic if traffic.way == way]
     names = {row["cc"] for row in rows if row["cc"] in CONTROLS and row["cc_probability"] >= SURE}
