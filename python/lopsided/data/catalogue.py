@@ -74,7 +74,7 @@ class TableSpec:
         return {column.name: types[column.kind] for column in self.columns}
 
     def frame(self, rows: Iterable[Mapping[str, Any]] = ()) -> pl.DataFrame:
-        """Builds a frame with these columns. Missing values become null."""
+        """Builds a frame with the columns of this table. Missing values become null."""
         import polars as pl
 
         return pl.DataFrame([dict(row) for row in rows], schema=self.schema)

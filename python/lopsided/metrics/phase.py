@@ -110,7 +110,7 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """The number of reductions of a window, and the fraction that coincides with reductions of a second window."""
+    """How often one window's reductions coincide with a second window's reductions."""
 
     falls: int
     """Number of reductions of the first window."""

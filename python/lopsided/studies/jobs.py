@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_RUNS = 1_000_000
-"""Maximum number of runs of a sweep or repetition, including the `[sweep]` table of a scenario."""
+"""Maximum number of runs in a sweep or repetition, also if the scenario's `[sweep]` table defines the sweep."""
 Progress = Callable[[float], object]
 
 

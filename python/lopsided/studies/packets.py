@@ -45,8 +45,8 @@ FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
 """The fields of a packet that are compared; see `crates/trace/src/align.rs`."""
 
 BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
-"""Number of packets that are printed before and after the divergence, number of packets that are drawn before the
-divergence, and number of intervals in the table of the drift."""
+"""Numbers of packets that are printed before the divergence, printed after it, and drawn before it; then the number of
+intervals in the drift table."""
 
 CAPTURES = "pcap"
 """The subfolder of a run that contains the captures."""

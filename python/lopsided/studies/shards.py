@@ -316,7 +316,7 @@ def _line(value: Any) -> bytes:
 
 
 def _read(path: Path, octets: bytes) -> tuple[Part | None, int]:
-    """Returns the header and stages in the complete lines of a file, and the offset of the end of these lines.
+    """Reads the complete lines of a file. Returns the header, the stages, and the offset at which these lines end.
 
     Returns `None` as header and stages if the first line is incomplete.
     """

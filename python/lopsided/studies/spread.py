@@ -22,7 +22,7 @@ _WIDE = 0.5
 
 
 def grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
-    """Returns the rows, grouped by their values of `keys`, in the order of the first row of each group."""
+    """Groups the rows by their values of `keys`. The groups are in the order in which they first occur."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)

@@ -38,8 +38,8 @@ MEDIANS = (
 """Columns of a cell that contain the median over its runs."""
 
 INTERVALS = {"goodput_bps": "goodput{}_bps", "share": "share{}", "jain": "jain{}", "harm_rate": "harm_rate{}"}
-"""Columns of a cell for which two more columns contain the mean and its 95 % half-width. Each value is the pattern for
-the names of these two columns."""
+"""Columns of a cell for which two more columns contain the mean and its 95 % half-width. Each value is a pattern for
+the names of these two columns, such as `goodput_mean_bps` and `goodput_ci95_bps`."""
 
 
 def matrix(

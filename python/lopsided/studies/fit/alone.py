@@ -37,7 +37,7 @@ FEWEST = 20
 LENGTHS_S = (10.0, 60.0)
 """Shortest and longest simulation in seconds."""
 RATE_TOLERANCE, DELAY_TOLERANCE = 0.03, 0.1
-"""Relative tolerances of goodput and RTT in the distance."""
+"""Relative tolerances of goodput and RTT. The distance counts differences in units of these tolerances."""
 PLACEHOLDER_MS = 30.0
 """RTT in ms that the scenario assumes if the log contains no RTT."""
 STEPS = 3

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Key: TypeAlias = tuple[str, int, str, int]
 """Identifies a flow: the address and port of its sender, then those of its receiver."""
 Series: TypeAlias = "Mapping[str, NDArray[np.float64]]"
-"""Metrics over time, by column of the timeline of `lopsided analyze`."""
+"""Metrics over time. The keys are column names of the timeline of `lopsided analyze`."""
 
 COLUMNS = (
     "time_s", "width_s", "sent_bytes", "acked_bytes", "retransmitted_packets", "acks", "rtt_mean_ms", "rtt_max_ms",
