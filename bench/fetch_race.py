@@ -50,7 +50,7 @@ MODES = {"fetch": "fair", "fetch --greedy": "greedy", "fetch --single": "single"
 TOOLS = ("curl", "aria2c -x8", "fetch --greedy", "fetch", "share")
 SETTLED_S = 10.0
 SEEDS = 12
-"""Number of simulated seeds."""
+"""Number of seeds of the simulated downloads."""
 LOPSIDED = [str(Path(sys.executable).with_name("lopsided"))]
 SCENARIO = """
 [scenario]
@@ -378,7 +378,7 @@ def explain(real: list[Recording], model: list[Recording]) -> None:
 
 
 def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
-    """Returns the measured targets: text, value, and true if the target is met."""
+    """Returns the targets that were measured. Each has a text, the measured value, and true if the target is met."""
     found: list[tuple[str, float, bool]] = []
     if {"curl", "fetch"} <= real.rates.keys():
         ratio = middle(real.rates["fetch"]) / middle(real.rates["curl"])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 SHARE_MBPS = 5
 FLOWS = (2, 25, 200, 1_000, 3_000, 10_000, 100_000)
 FLOW_SECONDS = 20_000
-"""Product of simulated seconds and number of flows. The simulated time is limited to `SHORTEST_S` to `LONGEST_S`."""
+"""Simulated seconds times number of flows. The simulated time is at least `SHORTEST_S` and at most `LONGEST_S`."""
 SHORTEST_S, LONGEST_S = 5, 600
 MOST_FLAT = 10_000
 WINDOW = (25, 3_000)

@@ -8,7 +8,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def write(document: str, made: str, end: str = "end") -> None:
-    """Replaces the text between the marks of the running script. With `--print`, only prints the new text."""
+    """Replaces the text between the running script's marks in a document. With `--print`, only prints the new text."""
     if "--print" in sys.argv[1:]:
         return print(made)
     path = DOCS / document

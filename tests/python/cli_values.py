@@ -96,7 +96,7 @@ NEEDED = {
     "proxy": ["--port", "1"],
     "ui": ["folder", "--no-open-browser"],
 }
-"""The required arguments of commands."""
+"""For each command, the arguments that the command needs to run."""
 PATIENCE_S = 2.0
 
 
@@ -169,7 +169,8 @@ def outcome(words: list[str]) -> str:
     if code not in (0, 1, 2, 130, *((126, 127) if words[0] == "emulate" else ())):
         return f"!exit code {code}"
     if "raise Long" in said.getvalue():
-        return "long"  # The interrupt arrived within a callback, which continues.
+        # The alarm interrupted a callback. Python printed the exception, and the command continued.
+        return "long"
     if "Traceback" in said.getvalue() and "mine.py" not in said.getvalue():
         return f"!{said.getvalue()[-300:]}"
     # The native module of these commands writes to standard error directly, and not through Python.
@@ -184,8 +185,7 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 def sample(count: int, seed: int) -> list[list[str]]:
-    """Returns a random selection of the cases that depends only on `seed`, with the same number of cases for each
-    command."""
+    """Returns `count` random cases for each command. The selection depends only on `seed`."""
     chance = random.Random(seed)
     found: list[list[str]] = []
     for command in COMMANDS:

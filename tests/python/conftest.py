@@ -101,7 +101,7 @@ def paper(request: pytest.FixtureRequest) -> Paper:
 
 @pytest.fixture(scope="module")
 def m(paper: Paper) -> Measurements:
-    """Returns the measurements of every experiment for one seed."""
+    """Returns the measurements of all experiments of the paper for one seed."""
     from lopsided.papers.framework.experiments import run_experiments
     from lopsided.studies.jobs import run_jobs
 

@@ -19,10 +19,10 @@ from lopsided.studies.jobs import run_jobs
 
 
 def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str]]:
-    """Returns, for each claim, the numbers in the reason that are not in the verdict's data. There should be none.
+    """Returns, by claim, the numbers in a verdict's reason that the verdict's data does not contain.
 
-    The function judges the claims on the measurements and on randomly changed copies. A hard-coded number would be
-    wrong for a copy. The copies also cover the texts for other outcomes.
+    There should be none. The function judges the claims on the measurements and on randomly changed copies. A
+    hard-coded number would be wrong for a copy. The copies also cover the texts for other outcomes.
     """
     found: dict[str, list[str]] = {}
     judged = [claim for claim in paper.claims if m.has(*claim.needs)]
@@ -68,10 +68,10 @@ def one_seed(paper: Paper, key: str, overrides: Overrides, **labels: Label) -> M
 def of_one_case_each(
     paper: Paper, experiments: Iterable[Experiment], overrides: Mapping[str, Overrides]
 ) -> Measurements:
-    """Returns measurements with a row for every case. All rows contain the metrics of one short run per scenario file.
+    """Returns measurements with a row for every case. Cases with the same scenario file share the metrics of one run.
 
-    The numbers are meaningless, but sufficient for checking texts. `overrides` contains the overrides of each
-    experiment.
+    The runs are short. Their numbers are meaningless, but sufficient for checking texts. `overrides` contains the
+    overrides of each experiment.
     """
     rows: dict[str, pl.DataFrame] = {}
     for each in experiments:

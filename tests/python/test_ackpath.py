@@ -31,7 +31,7 @@ def test_filtered_acks_free_the_uplink_and_cover_more_segments(found):
 
 
 def test_bursts_stay_within_their_limit(found):
-    # The limit on bursts does not apply to retransmissions and tail loss probes.
+    # The remedy `bursts` does not limit retransmissions and tail loss probes.
     assert row(found, "filter")["burst_p95"] > 4
     assert row(found, "filter+bursts")["burst_p95"] <= 4
 
@@ -53,11 +53,11 @@ LINE_OF_ACKS = line_of("20 s", "10 Mbit/s", "100 kbit/s", "50 packets", "50 pack
 
 
 def test_receivers_that_acknowledge_rarely_free_the_uplink():
-    # On this line, only the receiver determines the number of ACKs.
+    # The uplink of 2 Mbit/s loses no ACK, so only the receiver determines the number of ACKs.
     quiet = lop.Scenario.from_text(LINE.replace("200 kbit/s", "2 Mbit/s")).only(["download"])
     found = lop.ackpath(quiet, "none,tarr,ace,growing,rfc5690", link="link")
     ratio = {name: row(found, name)["ack_ratio"] for name in found.arms}
-    # No ACK is lost, so RFC 5690 does not reduce the number of ACKs below one per 2 segments.
+    # Without ACK losses, RFC 5690 does not reduce the number of ACKs below one per 2 segments.
     assert ratio["none"] > 0.45 and ratio["rfc5690"] > 0.45
     assert max(ratio[name] for name in ("tarr", "ace", "growing")) < ratio["none"] / 2
     narrow = lop.ackpath(lop.Scenario.from_text(LINE), "none,rfc5690", link="link")

@@ -84,7 +84,8 @@ def test_counts_equal_those_of_the_older_trace(captures: Path) -> None:
     assert near.any()
     for column in ("rtt_count", "rtt_mean_ms"):
         assert ours[column].filter(near).to_list() == pytest.approx(theirs[column].filter(near).to_list())
-    # If the capture was not taken at the sender, `trace` also uses ACKs that fill a hole below SACKed data.
+    # `analyze` may have fewer RTT samples than `trace`. If the capture was not taken at the sender, `trace` also takes
+    # samples from ACKs of segments that fill a hole below SACKed data.
     assert (ours["rtt_count"] <= theirs["rtt_count"]).all()
 
 
@@ -151,7 +152,7 @@ def test_two_captures_show_losses_and_delays_between_their_points(captures: Path
     row = download.row(0, named=True)
     retransmitted = found.largest[0]["retransmitted_packets"]
     assert row["first"] == 1
-    # Packets that are in flight at the end are missing in the second capture.
+    # Packets that are in flight at the end also count as lost, because the second capture does not contain them.
     assert retransmitted <= row["lost_packets"] <= retransmitted + 60
     assert found.facts["clock_offset_s"] == pytest.approx(0, abs=0.005)
     assert len(found.passages) >= row["packets_1"]

@@ -169,8 +169,8 @@ def test_an_unknown_suite_is_rejected():
 
 
 def test_responsiveness_is_the_mean_on_new_and_on_loaded_connections():
-    # The draft's TCP-only case, in round trips per minute: 60,000 ms divided by the mean of 20 ms and 40 ms, and 60,000
-    # ms divided by the loaded RTT of 60 ms.
+    # The draft's TCP-only case is the mean of two numbers in round trips per minute. New connections have 60,000 ms
+    # divided by the mean of 20 ms and 40 ms. Loaded connections have 60,000 ms divided by 60 ms.
     assert round_trips_per_minute(20, 40, 60) == (2000 + 1000) / 2
     assert round_trips_per_minute(None, None, 60) == 1000
     assert round_trips_per_minute(20, 40, None) == 2000

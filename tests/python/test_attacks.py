@@ -276,7 +276,7 @@ def test_limits_that_kill_the_process_cause_a_warning(limit: int, most: int, sai
 def test_recorded_events_are_bounded(tmp_path):
     file = tmp_path / "s.toml"
     file.write_text(line_of("100 s", "10 Gbit/s", "10 Gbit/s") + DOWNLOAD + "[record]\nevents = true\n")
-    # All events of the run would need more than this amount of memory, and Rust would abort the process.
+    # All events of the run would need more than 3 GiB of memory, and Rust would abort the process.
     most = 3 << 30
     done = subprocess.run(
         [sys.executable, "-m", "lopsided", "run", file, "--out", tmp_path / "run"],
@@ -349,7 +349,7 @@ def test_the_proxy_sends_one_framing_and_keeps_fields_of_one_connection():
             )
             got = client.recv(65_536).lower()
         head = asked[0].lower()
-        # RFC 9112, section 6.3: a proxy that forwards the transfer coding removes the length.
+        # RFC 9112, section 6.3: a proxy that forwards `Transfer-Encoding` removes `Content-Length`.
         assert b"transfer-encoding: chunked" in head and b"content-length" not in head
         assert head.startswith(b"post /x? http/1.1\r\n")
         assert b"x-kept: 2" in got and b"x-secret" not in got

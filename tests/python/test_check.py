@@ -39,7 +39,7 @@ while connection.recv(65536):
 
 @pytest.fixture
 def commands(tmp_path: Path) -> list[str]:
-    """Returns the options for a server that sends as many bytes as the name of the build says."""
+    """Returns the options `--server` and `--client`. A build's name is the number of bytes that its server sends."""
     (tmp_path / "server.py").write_text(SERVER)
     (tmp_path / "client.py").write_text(CLIENT)
     tried = subprocess.run(

@@ -25,7 +25,7 @@ ITEM = (
     r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:const\s+|unsafe\s+|async\s+)*(?:fn|struct|enum|trait|const|static|type)\s+(\w+)"
 )
 TABLE = r"^\s*(\w+) of (\w+) as\b"
-"""Matches the table and the row that `table!` defines."""
+"""Matches the names of the table type and the row type that the macro `table!` defines."""
 USE = r"^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);"
 
 

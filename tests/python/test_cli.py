@@ -457,7 +457,7 @@ def test_a_sweep_for_a_paper_is_the_table_that_is_shown(adsl_file, capsys):
     lines = Path("t.tex").read_text().splitlines()
     assert lines[0].startswith(r"\begin{tabular}{") and lines[-1] == r"\end{tabular}"
     rows = [line for line in lines if line.endswith(r"\\")]
-    # The table has one heading, and one row per limit and flow. Seeds have no rows of their own.
+    # The table has one heading, and one row for each combination of limit and flow. All seeds share a row.
     assert len(rows) == 1 + 2 * 2
     assert all(r"$\pm$" in row for row in rows[1:])
     assert {row.count(" & ") for row in rows} == {rows[0].count(" & ")}

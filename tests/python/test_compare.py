@@ -83,7 +83,7 @@ def test_records_return_a_measurement_only_for_its_own_scenario(tmp_path: Path):
 
 @pytest.fixture(scope="module")
 def errors() -> dict[tuple[str, str, str], float]:
-    """Returns the simulator's errors by cell, flow and metric."""
+    """Returns the simulator's errors relative to the recorded values of Linux, by cell, flow and metric."""
     records = fidelity.records(LINUX)
     found: dict[tuple[str, str, str], float] = {}
     for cell in fidelity.CELLS:

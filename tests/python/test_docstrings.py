@@ -41,8 +41,8 @@ def test_sections_start_on_their_own_lines():
 
 
 def joined_lines(text: str) -> list[str]:
-    """Returns the headings that are not on their own lines, and the lines of the parameter section that begin with
-    text."""
+    """Returns the headings that are not on their own lines, and the unindented lines of the parameter section that
+    contain more than parameter names."""
     found = re.findall(r"^.*\S -{4,}.*$|^-{4,} .*$", text, re.MULTILINE)
     section = re.search(r"^(?:Parameters|Attributes)\n-+\n((?:.+\n?)*)", text, re.MULTILINE)
     lines = section[1].splitlines() if section else []

@@ -29,7 +29,7 @@ direction = "up"
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path, Path]:
-    """Returns a run, the log of a probe in this run, and the capture at the sender."""
+    """Returns a simulated run, the file that a probe of the run's upload would write, and the sender's capture."""
     folder = tmp_path_factory.mktemp("probe")
     run = lop.Scenario.from_text(UPLOAD, "upload.toml").run(pcap=folder)
     rows = run.samples_of["up1"].filter(run.samples_of["up1"]["state"] != "closed")

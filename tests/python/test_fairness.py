@@ -110,12 +110,13 @@ def test_wrong_options_are_rejected_before_any_run(wrong, said):
 
 
 def test_the_number_of_runs_is_known_in_advance(small):
-    # The first term counts pairs with equal RTTs: 2 controls against themselves at 2 RTTs, and 2 orders. The second
-    # term counts pairs with unequal RTTs: 2 controls and 2 orders. The third term counts runs alone: 2 controls at 20
-    # and 80 ms, each with the queue for its own RTT and with the queue for the mean RTT of 50 ms.
+    # The first term counts pairs with equal RTTs. For each of 2 RTTs, there are 2 controls against themselves, and one
+    # pair of different controls in 2 starting orders. The second term counts pairs with unequal RTTs: 2 controls
+    # against themselves in 2 starting orders. The third term counts runs of a single flow: 2 controls at 20 and 80 ms,
+    # each with the queue for its own RTT and with the queue for the mean RTT of 50 ms.
     assert len(small.study) == 2 * 4 + 2 * 2 + 2 * 4
     assert small.runs["digest"].n_unique() == 12
-    # Each run alone has two rows: the flow is the reference for the first and for the second flow of a pair.
+    # Each run of a single flow has two rows, because it is the reference for the first and the second flow of a pair.
     assert len(small.alone) == 2 * 8
 
 

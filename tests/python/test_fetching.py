@@ -277,7 +277,7 @@ def test_replaying_a_download_reproduces_its_decisions(tmp_path):
     found = model.summary()
     assert found.rate_bps == pytest.approx(8e3 * found.requested_bytes / found.answer_ms)
     assert found.shortest_ms == pytest.approx(100, abs=2) and found.holes > 10
-    # All results after the first different input differ.
+    # If one input of a step differs, the results of this step and of all later steps may differ.
     at = next(number for number, step in enumerate(model.steps) if step.loss == "channel")
     others = (*model.steps[:at], model.steps[at]._replace(loss="queue"), *model.steps[at + 1 :])
     parts = Recording(model.settings, model.missing, others).first_difference()
@@ -285,7 +285,8 @@ def test_replaying_a_download_reproduces_its_decisions(tmp_path):
 
 
 def test_truncated_responses_count_as_one_hole_per_connection(tmp_path, monkeypatch):
-    """The kernel's counters start from 0 only for a new connection, but this connection stays open."""
+    """A truncated response leaves its connection open, so the kernel's counters do not restart from 0. The client must
+    not count the same hole again."""
     monkeypatch.setattr(Connection, "seen", lambda _: Seen(out_of_order=3, mss=1448, since_data_ms=0))
     with FaultyServer(CONTENT, seed=1, fault_rate=0.9, faults=("short_part",)).running() as server:
         fetched = fetch(server.url(), tmp_path / "it", Options(streams=2, record=tmp_path / "steps", **QUICK))
@@ -417,7 +418,7 @@ def test_the_proxy_forwards_requests_and_responses_of_a_browser():
         got = connection.getresponse()
         assert (got.read(), got.headers["content-encoding"]) == (b"zz", "gzip"), "what is compressed is not divided"
         assert all("accept-encoding: gzip" in head for head, _ in asked[1:]) and len(asked) == 3
-        # Idle connections do not delay requests. Requests above the limit wait.
+        # The proxy serves 2 requests concurrently, and further requests wait. An idle connection does not count.
         others = [through(port, address, "PUT", **{"Content-Length": "0"})[0].status for _ in range(3)]
         assert others == [200] * 3
         connection.close()

@@ -20,7 +20,8 @@ def test_a_download_gets_two_acks_for_three_segments() -> None:
 
 @pytest.mark.slow
 def test_performance_matches_freebsd() -> None:
-    """Tests half of the seeds and buffers. The profile was not derived from the variant without delayed ACKs."""
+    """Tests two variants with half of the seeds and buffers. The variant without delayed ACKs was not used to derive
+    the profile."""
     wanted = {
         key: values
         for key, values in freebsd.recorded(RECORDED).items()

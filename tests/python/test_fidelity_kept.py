@@ -39,7 +39,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_run_is_made_once_per_seed(made, tmp_path):
     asked = [wanted("A, 1 BDP"), wanted("A, 1 BDP", 2)]
     first = {number: run.digest for number, run in kept.runs(asked, kept.Effort(), kept=tmp_path)}
-    # The folder names contain six digits of the kernel world's version.
+    # Remove the six digits of the kernel world's version from the folder names.
     names = sorted(re.sub(r"-[0-9a-f]{6}(?=$|-seed)", "", name) for name in made)
     assert names == ["a-1-bdp-0123456789ab", "a-1-bdp-0123456789ab-seed-2"] and len(set(first.values())) == 2
     again = {number: run.digest for number, run in kept.runs(asked, kept.Effort(), kept=tmp_path)}

@@ -209,8 +209,8 @@ def duration(seconds: float) -> dict[str, int]:
 
 
 def crusader(folder: Path, scenario: lop.Scenario) -> Path:
-    """Writes the result file of a test with the flows of a simulated run. The pings are the round trips of the
-    first flow, after pings on the idle line."""
+    """Writes a Crusader result file with the flows of a simulated run. The file contains pings on the idle line, and
+    then the round trips of the first flow as pings."""
     run = scenario.run()
     samples = run.samples.to_polars()
     groups, pings = [], [{"sent": duration(0.1 * number), "latency": {"total": duration(0.04)}} for number in range(9)]

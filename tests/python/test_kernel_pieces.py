@@ -190,7 +190,7 @@ def test_flows_of_a_host_get_separate_namespaces_if_they_send_together_or_use_di
     assert ways["server/other", address["client/other"]] == address["server"]
     assert ways["server", address["client/other"]] == address["link.near"]
     assert ways["client", address["client/other"]] == address["client/other"]
-    # All packets pass through this device.
+    # A host is captured at its own namespace, because the packets of its attached namespaces pass through it.
     assert [tap.node for tap in made.taps if tap.file.startswith("host-")] == ["server", "client"]
 
 
@@ -222,11 +222,11 @@ def test_red_keeps_its_thresholds_and_a_step_is_a_red_without_an_average():
     made = job(scenario(**{"link.down.queue": f'{{ kind = "red", {keys}, ecn = true }}'}))
     (red,) = [one for one in made.qdiscs if one.kind == "red"]
     (limit, low, high, shift, _, scell, _), table, probability, flags = red_options(red.options)
-    # Floyd and Jacobson's equation 2: after a burst of 30 packets, the average is 6.3 with a weight of 2^-6, and 11
-    # with a weight of 2^-5.
+    # Floyd and Jacobson's equation 2: after a burst of 30 packets, the average is 6.3 packets with a weight of 2^-6,
+    # and 11 packets with a weight of 2^-5. The minimum threshold is 9 packets, so the weight must be 2^-6.
     assert (limit, low, high, shift, flags) == (90_000, 9_000, 27_000, 6, qdisc.RED_ECN)
     assert probability == pytest.approx(0.1)
-    # 1,000 bytes take 3.3 ms at 2.4 Mbit/s. The average halves after 44 packets (147 ms).
+    # 1,000 bytes take 3.3 ms at 2.4 Mbit/s. With a weight of 2^-6, the average halves in 147 ms (44 packets).
     assert table[round(147e3 / 2**scell)] == 1
     assert table[255] == 31 and list(table) == sorted(table)
 
@@ -365,7 +365,7 @@ def test_the_interface_of_a_host_is_a_delay_line_with_enough_room():
 def test_only_the_kernel_world_is_checked_for_a_kernel():
     assert arms.kernel_in("kernel", ("sim", "kernel"), "uml") == "uml"
     assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
-    # A single world always gets the option, and raises an error if it does not support the option.
+    # If there is only one world, it always receives the option. The simulator then rejects the option.
     assert arms.kernel_in("sim", ("sim",), "uml") == "uml"
 
 

@@ -323,7 +323,7 @@ def test_the_packets_that_a_scenario_chooses_are_lost_in_both_worlds():
     found = packets.compare(chosen, ignored=["window", "psh", "timestamps", "time"], kernel="timetravel")
     lost = [list(side.run.links["lost_packets"]) for side in found.sides]
     assert lost[0] == lost[1] and lost[0][0] >= 3
-    # All packets before the second loss recovery are equal.
+    # All packets before the second loss recovery are equal on Linux and in the simulator.
     assert found.parted is None or found.parted.parted.packets > 90
 
 

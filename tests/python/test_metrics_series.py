@@ -201,7 +201,7 @@ def test_sawtooths_that_fall_together_are_in_phase_and_alternating_ones_are_not(
 def test_unrelated_sawtooths_have_no_phase_although_both_mostly_grow(period_a: float, period_b: float) -> None:
     a, b = sawtooth(period_a), sawtooth(period_b)
     same_way = np.mean((a[10:] > a[:-10]) == (b[10:] > b[:-10]))
-    assert same_way > 0.5  # A naive detector would call this "in phase".
+    assert same_way > 0.5  # A detector that compares only the directions would report "in phase".
     assert phase(a, b).verdict == "neither"
 
 

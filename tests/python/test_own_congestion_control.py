@@ -116,7 +116,7 @@ def test_a_function_may_create_the_controller(adsl):
         def ssthresh(self, signal, path, window):
             return self.share * window.segments
 
-    # Both congestion controls round down half of an odd window.
+    # `Scaled` and the built-in congestion control both round down half of an odd window.
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.5)).run().digest == adsl.run().digest
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.9)).run().digest != adsl.run().digest
 
@@ -383,7 +383,7 @@ def test_the_guide_shows_the_code_of_its_crate():
 
 
 def test_the_python_classes_of_the_guide_equal_its_crate():
-    # A test of the crate compares this table with the output of the crate's program.
+    # A test in the example crate also compares this table with the output of the crate's program.
     [printed] = re.findall(r"```\n( +Mbit/s .*?)```", GUIDE, re.DOTALL)
     classes = {"lop": lop}
     exec("\n".join(re.findall(r"^class \w+\(lop.*?(?=^\S)", GUIDE, re.DOTALL | re.MULTILINE)), classes)

@@ -129,7 +129,7 @@ def test_a_variant_shows_changed_values_and_changed_verdicts(paper: Paper) -> No
 
 
 def test_variants_of_a_pair_change_their_own_experiments(paper: Paper) -> None:
-    # The key refers to a flow that does not exist in the first experiment.
+    # The variant sets a key of the flow `other`, which does not exist in the first experiment.
     (paper.folder / "scenarios" / "other.toml").write_text(SCENARIO.replace('"download"', '"other"'))
     of_other = Statements(("other",))
 

@@ -38,7 +38,7 @@ def test_a_line_whose_buffer_drains_more_slowly_is_full() -> None:
 
 
 def _byte_buffers(paper: Paper, overrides: Overrides) -> Measurements:
-    """Runs byte buffers of equal size and byte buffers of equal drain time, with one seed."""
+    """Runs the cases whose two buffers, in bytes, have equal sizes or equal drain times. Uses one seed."""
     sizes = {(line.name, size) for line in setup.LINES for size in (line.matched, setup.DOWNLINK_BUFFER)}
     sweep = paper.experiment("sweep")
     cases = tuple(

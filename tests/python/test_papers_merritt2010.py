@@ -107,8 +107,8 @@ def test_the_scripts_formula_is_window_over_rtt(m: Measurements, line: AccessLin
     for packets in BUFFERS:
         shares = [at(m, line, packets, name).median for name in ("logged_down", "logged_up")]
         assert at(m, line, packets, "logged_performance").median == min(shares)
-    # If losses are rare, the window divided by the RTT equals the goodput, except for headers and slow start. There are
-    # more retransmissions on the slowest uplink.
+    # If losses are rare, the window divided by the RTT equals the goodput, except for headers and slow start. The
+    # tolerance is 25 % for the slowest uplink, because more segments are retransmitted there.
     near = 0.25 if line.name == "3000/100" else 0.1
     assert abs(at(m, line, 20, "logged_down").median - at(m, line, 20, "down_share").median) < near
 

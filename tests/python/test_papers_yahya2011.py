@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 PAPER = "yahya2011"
 
 RUN = {"without-sack": (19,), "combos": (9, 11), "observed": (13, 16), "in-network": (5, 8), "kernel": (8,)}
-"""For each experiment, the report's numbers of the tests that are simulated in addition to `baselines`."""
+"""By experiment, the tests that are simulated in addition to `baselines`. The numbers are those of the report."""
 
 
 @pytest.fixture(scope="module")

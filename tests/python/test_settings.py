@@ -43,7 +43,7 @@ def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def other(path: str, value: object) -> str | None:
-    """Returns another value of the same kind, if one is known."""
+    """Returns a different value of the same type for this key; `None` if no such value is known."""
     key = path.rpartition(".")[2]
     if isinstance(value, bool):
         return str(not value).lower()

@@ -181,7 +181,7 @@ def test_the_table_has_one_digest_per_run(own: Path):
 def test_a_verdict_that_depends_on_the_seed_names_the_number_of_passing_seeds(own: Path):
     (own / "line.toml").write_text(LINE.replace("down = {", "down = { loss = 0.01,"))
     (row,) = suite(own, repeat=3).checks.rows()
-    # If the lower bound is the median, the seed with the median and the seed with the higher value pass.
+    # Set the lower bound to the median of the 3 seeds. The seeds with the median and with the larger value then pass.
     spec = (own / "suite.toml").read_text()
     (own / "suite.toml").write_text(spec.replace("at_least = 0.8", f"at_least = {row['value']!r}"))
     found = suite(own, repeat=3)

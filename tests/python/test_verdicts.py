@@ -92,7 +92,7 @@ def test_the_verdict_names_the_best_remedy_and_the_harmful_ones():
 
 
 def pair(one, other, share, rtts=(20.0, 20.0), least=None):
-    """Returns both cells of a pair. The first congestion control gets the given share."""
+    """Returns the two cells of a fairness matrix for a pair of flows. `share` is the share of the flow `one`."""
     cells = []
     for (cc, rtt), (against, its), part in (
         ((one, rtts[0]), (other, rtts[1]), share),

@@ -130,7 +130,7 @@ UNUSED = [
     (["new", "x.toml", "--example", "adsl", "--down", "5M"], "an example has its own line"),
     (["ackpath", "FILE", "--preset", "lte-50-15"], "name a scenario file, or an access line"),
 ]
-"""Options that would have no effect in combination with another argument, and part of the expected error message."""
+"""Command lines with an option that would have no effect, each with a part of the expected error message."""
 
 
 @pytest.mark.parametrize(("wrong", "said"), UNUSED, ids=[" ".join(wrong) for wrong, _ in UNUSED])

@@ -171,7 +171,7 @@ def whole_part(interval: int, wanted: int) -> int:
         return wanted
     fewest = -(-interval // wanted)
     # Only whole ns are allowed: with samples at every third of 50 ms, no sample would fall on the recording interval.
-    # 50.000017 ms is prime; without a limit, its only divisor would be 1 ns.
+    # 50.000017 ms is a prime number of ns. Without the limit of 10 %, the result would be 1 ns.
     return next((interval // parts for parts in range(fewest, 10 * fewest) if interval % parts == 0), interval)
 
 

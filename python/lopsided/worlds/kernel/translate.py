@@ -346,7 +346,8 @@ def _direction(direction: said.Direction, where: str) -> Direction:
 def _rate(rate_bps: int, where: str, cell_format: str) -> int:
     if rate_bps % 8 or rate_bps >= 1 << 35:
         raise Unsupported(f"{where}: Linux's shapers take whole octets per second below 34 Gbit/s")
-    # Linux cannot add 1 byte per 64 bytes. A slower line has the same transmission times.
+    # PTM adds 1 byte per 64 bytes, which Linux cannot model. Reducing the rate to 64/65 has the same effect on the
+    # transmission times.
     return rate_bps * 64 // 65 // 8 * 8 if cell_format == "ptm" else rate_bps
 
 
