@@ -210,7 +210,7 @@ class VirtualTime:
         return Program(f"server-{number}", "server", command, awaited=False)
 
     def close(self) -> None:
-        """Does nothing, because this class holds no resources."""
+        """Does nothing, because no server or namespace remains after a run in virtual time."""
 
 
 def of(tool: str, url: str, out: Path, steps: Path | None) -> list[str]:
@@ -225,8 +225,8 @@ def of(tool: str, url: str, out: Path, steps: Path | None) -> list[str]:
 
 
 def joins_after_s(seed: int) -> float:
-    """Returns the start time of curl in seconds. Like the simulator's plain download, curl starts within the first
-    second."""
+    """Returns the start time of curl in seconds: a random time in the first second, as for curl's download in the
+    simulator."""
     return random.Random(seed).random()
 
 

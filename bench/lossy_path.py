@@ -72,7 +72,7 @@ class LossyPath:
         self.late = Lateness()
         """Delays between the scheduled and the actual departures of packets."""
         self.woken_late = Lateness()
-        """Wake-up delays of an ordinary process that repeatedly sleeps for 5 ms."""
+        """Wake-up delays of a process with normal priority that repeatedly sleeps for 5 ms."""
         self._octets = _FORK.RawArray("Q", 1 << 16)
         self._ends = (server, client)
         self._rng = random.Random(line.seed)

@@ -101,8 +101,8 @@ class Value:
 
 
 class Both:
-    """The runs of the simulator and of the reference, by cell and seed. `linux` may contain the runs of ns-2
-    instead."""
+    """The runs of the simulator and of the reference, by cell and seed. The reference is Linux or ns-2; the parameter
+    is called `linux` in both cases."""
 
     def __init__(self, linux: Iterable[Measurement], sim: Mapping[tuple[str, int], Values]) -> None:
         self._sim = sim

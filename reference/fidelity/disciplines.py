@@ -242,7 +242,8 @@ def promised(apart: int) -> Promise:
 
 
 def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
-    """Yields a row for each discipline that uses random numbers: the mean errors over its cells, and Stouffer's sum."""
+    """Yields a row for each discipline that uses random numbers. A table cell contains the mean error over the
+    discipline's cells, and their combined error in standard errors (Stouffer's method)."""
     for queue in DRAWN:
         texts: list[str] = []
         for name, bound in BOUNDS.items():

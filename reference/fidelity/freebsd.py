@@ -77,7 +77,7 @@ COLUMNS = (
 )
 
 Values = dict[str, list[float]]
-"""For each column, one value per seed."""
+"""By column of `COLUMNS`, one value per seed."""
 
 
 @dataclass(frozen=True)

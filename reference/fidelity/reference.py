@@ -79,7 +79,7 @@ def _both_active(run: Run) -> tuple[float, float]:
 
 
 def shown(found: Mapping[int, Mapping[str, Value]]) -> str:
-    """Returns the comparison as Markdown."""
+    """Returns the comparison of Linux and the simulator as a Markdown table with one row per buffer size."""
 
     def columns(buffer: int) -> Iterator[object]:
         yield buffer

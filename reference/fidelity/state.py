@@ -58,7 +58,7 @@ _DRAWS = {
     161803: "--seeds 4",
     271828: "--seeds 4",
 }
-"""The options of each draw."""
+"""By the seed of a draw, the options of the command that writes the draw's page."""
 PAGES: Mapping[str, Page] = {
     "../fidelity.md": Page(_ALL, fidelity.probes),
     "values.md": Page(_ALL, fidelity.probes),

@@ -20,7 +20,7 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 def side_by_side(
     linux: Iterable[Measurement], simulated: Mapping[tuple[str, int], Values]
 ) -> dict[tuple[str, str, str], Value]:
-    """Returns the values of Linux and of the simulator, by cell, flow and quantity."""
+    """Returns the values that both Linux and the simulator measured, by cell, flow and quantity."""
     both = Both(linux, simulated)
     found = {
         (cell.name, what, quantity): both.value(cell.name, (what, quantity), all_seeds=True)

@@ -274,7 +274,7 @@ def _points(run: Run) -> list[tuple[float, float]]:
 
 
 def _medians(scenarios: Sequence[Scenario], measure: Any, seeds: int = SEEDS) -> list[tuple[float, ...]]:
-    """Returns the medians over the seeds for each scenario."""
+    """Runs each scenario with several seeds. Returns one tuple per scenario: the median of each measured value."""
     jobs = [Job(each, seed) for each in scenarios for seed in range(1, seeds + 1)]
     found = run_jobs(jobs, lambda _, run: measure(run))
     groups = [found[start : start + seeds] for start in range(0, len(found), seeds)]

@@ -185,7 +185,7 @@ def a_kill(place: Place, when: float, sign: signal.Signals) -> str:
 
 
 def a_kill_while_writing(place: Place, late: float, sign: signal.Signals) -> str:
-    """Kills the command `late` seconds after it began to write."""
+    """Kills the command `late` seconds after the command began to write files."""
     with place.start() as process:
         while process.poll() is None and not place.writing():
             time.sleep(0.0005)

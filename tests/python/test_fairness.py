@@ -144,7 +144,7 @@ def test_harm_is_relative_to_the_same_flow_without_competition(small):
 
 
 def test_means_have_intervals_if_there_are_enough_seeds(small):
-    # With one run per starting order, there is no confidence interval.
+    # One run per starting order is too few for a confidence interval.
     assert small.cells["share_ci95"].to_list() == [None] * len(small.cells)
     matrix = fairness.matrix(["reno", "vegas"], [20], "5M", duration=15, lead=2, repeat=2, harm=False)
     one, other = Contender("reno", 20), Contender("vegas", 20)
@@ -195,7 +195,7 @@ def test_a_user_control_can_be_compared():
     matrix = fairness.matrix(
         ["reno", "mine"], [20], "1M", controllers={"mine": RenoAlgorithm}, duration=20, lead=0, repeat=1, buffer="20p"
     )
-    # The user's congestion control behaves like Reno.
+    # The user's congestion control is a copy of Reno, so both flows get almost the same goodput.
     assert cell(matrix, Contender("reno", 20), Contender("mine", 20))["jain"] > 0.95
     with pytest.raises(lop.UsageError, match="unknown congestion control `mine`"):
         fairness.plan(["mine"], [20], FairnessOptions()).check()

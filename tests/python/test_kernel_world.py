@@ -153,7 +153,7 @@ start = "1 s"
 
 
 def test_a_run_in_virtual_time_repeats_bit_by_bit_next_to_another_run(tmp_path: Path):
-    """The captured times of three flows with random losses are equal to the nanosecond."""
+    """The capture times of three flows with random losses are equal in both runs, to the nanosecond."""
     require("timetravel")
     chaos = lop.Scenario.from_text(CHAOS, "chaos.toml")
 

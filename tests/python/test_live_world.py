@@ -108,7 +108,7 @@ def test_each_flow_arrives_with_any_tcp_at_its_ends(captured: tuple[lop.Run, Pat
     assert got["voice"] == pytest.approx(expected["voice"], rel=0.2)
     assert run.links["sent_packets"].min() > 20
     flows = run.flows.to_polars()
-    # The smallest value is the one-way delay of the datagrams.
+    # The smallest `rtt_min_ms` belongs to the datagram flow, for which the column contains the one-way delay.
     assert flows["rtt_min_ms"].min() > 10
     assert flows.filter(flows["name"] == "download")["rtt_min_ms"].item() > 20
     assert flows.filter(flows["name"] == "pages")["transfers"].item() == 2

@@ -74,8 +74,8 @@ def test_harm_is_relative_to_the_value_without_competition() -> None:
 
 
 def test_the_exponent_of_rtt_unfairness() -> None:
-    # A flow has 4 times the RTT of another flow. Half of the other flow's rate means an exponent of 1/2, and 1/16 of
-    # the rate means an exponent of 2.
+    # The rate is proportional to RTT^-exponent. A flow with 4 times the RTT of another flow gets half of the other
+    # flow's rate if the exponent is 1/2, and 1/16 of the rate if the exponent is 2.
     assert metrics.rtt_unfairness_exponent(2, 1, 20, 80) == pytest.approx(0.5)
     assert metrics.rtt_unfairness_exponent(1, 16, 80, 20) == pytest.approx(2)
     assert metrics.rtt_unfairness_exponent(1, 2, 20, 80) == pytest.approx(-0.5)

@@ -223,14 +223,14 @@ def test_simultaneous_growth_in_steps_is_found_without_loss() -> None:
 
 def test_falls_that_coincide_beyond_chance() -> None:
     slow, fast = sawtooth(20), sawtooth(5)
-    # Each of the slow window's five reductions coincides with a reduction of the fast window. The fast window is
-    # reduced every 5 s, so 20 % of the time is within 0.5 s of a reduction.
+    # Each of the slow window's five reductions coincides with a reduction of the fast window. By chance, 20 % would
+    # coincide, because the fast window is reduced every 5 s, and a reduction counts within 0.5 s before or after it.
     together = metrics.fall_coincidence(TIME, slow, TIME, fast, 1, 119, within_s=0.5)
     assert (together.falls, together.share) == (5, 1.0)
     assert together.chance == pytest.approx(0.2, abs=0.01) and together.lift == pytest.approx(5, rel=0.05)
     apart = metrics.fall_coincidence(TIME, slow, TIME, sawtooth(5, delay_s=2.5), 1, 119, within_s=0.5)
     assert apart.share == 0 and apart.lift == 0
-    # Count overlapping intervals around reductions only once.
+    # If the intervals around reductions overlap, the overlapping time counts only once.
     assert metrics.fall_coincidence(TIME, slow, TIME, sawtooth(1), 1, 119).chance == pytest.approx(1, abs=0.02)
     never = metrics.fall_coincidence(TIME, TIME + 1, TIME, slow, 1, 119)
     assert never.falls == 0 and np.isnan(never.share)

@@ -87,7 +87,7 @@ def test_claims_are_judged_on_medians_and_on_every_seed(paper: Paper) -> None:
         "1 fails because the reason is not recorded.",
     ]
     assert reproduction.held_of_paper == "1 of 2"
-    # Two interpretations count as one statement.
+    # Two interpretations of the same statement count as one statement.
     twice = [replace(each, claim=replace(each.claim, reading="goodput")) for each in (moves, miracle)]
     other = replace(moves, claim=replace(moves.claim, reading="windows"))
     assert held_in_short([*twice, other, replace(other, verdict=miracle.verdict)]) == "1 of 2"

@@ -80,7 +80,7 @@ LENGTHS = {
     "fwp-repair": "2 s",
     "alone": "130 s",
 }
-"""Durations in which every flow runs, by experiment. All other experiments run for `SHORT`."""
+"""By experiment, the duration of a run that is long enough for every flow. All other experiments run for `SHORT`."""
 
 
 @pytest.mark.slow

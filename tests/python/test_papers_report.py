@@ -36,7 +36,7 @@ def test_the_report_is_self_contained_and_its_data_are_next_to_it(paper: Paper, 
     report = page.write(drawn(reproduction, paper.figures), tmp_path / "out").read_text()
     targets = re.findall(r"""(?:href|src)=["']([^"']*)|url\(([^)]*)""", report)
     found = {address or inner for address, inner in targets}
-    # The folder also contains the page of published values.
+    # The report may link to `coverage.html`, the page of published values, which is in the same folder.
     assert found and all(each.startswith("#") for each in found - {"coverage.html"})
     assert "<script" not in report and "@import" not in report
     for words in ("does not hold", "It carries 1.", "about 1.50 Mbit/s", "read off by eye", "downlink rate"):

@@ -175,7 +175,7 @@ def test_a_fast_line_is_planned_within_the_budget(down, up, rtt):
     packets_per_second = (line.down_bps + line.up_bps) / 12000
     plan = size_plan.plan_for(packets_per_second, line.rtt_s, 14, 5, 6, 3)
     assert not plan.whole and plan.both_s > 20 * line.rtt_s
-    # At 10 Gbit/s, the run exceeds the budget, because a shorter run would not fill the line.
+    # At 10 Gbit/s, the plan exceeds the budget of simulated packets, because shorter runs would not fill the line.
     assert plan.packets <= (4 if down == "10G" else 1.01) * size_plan.BUDGET_PACKETS
 
 

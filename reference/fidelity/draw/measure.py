@@ -21,7 +21,7 @@ def values(
     linux_seeds: range,
     simulated: dict[tuple[str, int], Values],
 ) -> dict[Key, Value]:
-    """Returns the values of the scenarios that were measured on Linux."""
+    """Returns the values on Linux and in the simulator, for the scenarios that were measured on Linux."""
     linux = records.current((one, seed) for one in drawn for seed in linux_seeds)
     both = Both(linux, simulated)
     found: dict[Key, Value] = {}

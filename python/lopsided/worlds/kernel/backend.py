@@ -89,7 +89,7 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """Maximum timer lateness, in ns, that the shapers make up for: one value per attempt of a run."""
+        """Maximum timer lateness, in ns, at which shapers still reach their rate: one value per attempt of a run."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property

@@ -111,8 +111,8 @@ class FlowReader:
         return sum(completed) + (0 if begun is None else (self.job.duration_ns - begun) / 1e9)
 
     def _local_congestion(self, flow: said.Flow) -> int | None:
-        """Returns 0 if no interface of the host can refuse a packet, else `None`, because Linux does not count refused
-        packets."""
+        """Returns the number of packets that the sender's interface refused. The number is 0 if the scenario does not
+        describe this interface, else `None`, because Linux does not count refused packets."""
         return None if flow["from"] in {each["host"] for each in self.scenario["interfaces"]} else 0
 
     def _counters(self, flow: Flow) -> dict[str, int] | None:

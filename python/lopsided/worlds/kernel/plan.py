@@ -446,8 +446,8 @@ class _Planner:
         at_host = self.layout.interfaces.get(sender)
 
         def idle_ns(ip_length: int) -> int:
-            """Returns the delay of a single packet in ns: 0 if the shaper has credit, the transmission time at a
-            serializer."""
+            """Returns the delay of a single packet on the idle path, in ns. A serializer adds the transmission time; a
+            shaper adds no time, because it has credit."""
             return (at_host.delay_ns if at_host else 0) + sum(
                 direction.delay_ns + (0 if direction.burst else direction.send_ns(ip_length))
                 for _, direction in directions
@@ -463,10 +463,10 @@ class _Planner:
         packet_ns = narrowest.send_ns(largest)
         full = idle_ns(largest) + narrowest.queue.packets * packet_ns if narrowest.queue.packets else 0
         if at_host:
-            # Packets wait or are dropped before this queue, so the check cannot fill it.
+            # The host's interface delays or drops packets before the line's queue, so the check cannot fill this queue.
             full = 0
         if narrowest.burst and full:
-            # The previous packet may have left unused tokens in the bucket.
+            # The bucket passes a whole number of full packets at once. The remaining tokens shorten the next wait.
             left_over = self._bucket(narrowest) % narrowest.octets(largest)
             full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
         octets = narrowest.octets(largest)

@@ -204,11 +204,12 @@ def red(limit: int, low: int, high: int, weight_shift: int, probability: float, 
     """Encodes red: thresholds in bytes, a weight of 2^-weight_shift, and the transmission time of an average packet,
     `idle_ns`.
 
-    After an idle time, the kernel shifts the average right. A table with one entry per 2^scell microseconds contains
-    the number of bits.
+    After an idle time, the kernel shifts the average queue length right. A table contains the number of bits for each
+    multiple of 2^scell microseconds.
     """
     scell, table = _idle_table(weight_shift, idle_ns)
-    # A 32-bit probability replaces Plog. The adaptation timer starts only for flags in the old field.
+    # The 32-bit probability RED_MAX_P replaces the field Plog, which is 0. Linux starts the timer of adaptive RED only
+    # if the old field `flags` contains RED_ADAPTATIVE.
     old = flags if flags & RED_ADAPTATIVE else 0
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, old)
     options = _attribute(RED_PARMS, parameters) + _attribute(RED_STAB, table)
@@ -219,7 +220,8 @@ def red(limit: int, low: int, high: int, weight_shift: int, probability: float, 
 
 
 def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
-    """Returns the number of bits by which 0 to 255 cells of idle time shift the average; 31 clears the average."""
+    """Returns scell and a table. For an idle time of 0 to 255 cells of 2^scell microseconds, the table contains the
+    number of bits by which the kernel shifts the average. 31 bits clear the average."""
     if weight_shift == 0 or idle_ns <= 0:
         return 0, bytes([0, *[31] * 255])
     packets_a_bit = -1 / math.log2(1 - 2.0**-weight_shift)

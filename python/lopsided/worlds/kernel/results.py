@@ -133,7 +133,7 @@ class _Reader(FlowReader):
         return run_tables()["links"].frame(rows)
 
     def _fates(self, fates: list[Row]) -> list[Row]:
-        """Returns one row per reason for a loss or mark. Linux counts packets, not bytes."""
+        """Returns the rows whose number of lost or marked packets is not 0."""
         return [fate for fate in fates if fate["packets"]]
 
     def _drops(self) -> pl.DataFrame:

@@ -36,8 +36,8 @@ DEFAULT_SYSCTLS = {
     # In a guest with little memory, the kernel would choose smaller defaults.
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
-    # A packet carries the hash of its socket to other nodes of the same kernel. A new hash after a timeout would move
-    # the connection to another bucket, which a separate router would not do.
+    # All nodes run on one kernel, so a packet carries its socket's hash to the queues. With a new hash after a timeout,
+    # a fair queue would move the connection to another bucket. A separate router does not see this hash.
     "net.core.txrehash": "0",
 }
 

@@ -26,7 +26,7 @@ NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
 """This sysctl prevents new devices from sending neighbour discovery packets."""
 
 Device = tuple[int, list[tuple[int, bool]]]
-"""The host index of a device, and its flow ends. A flow end is the flow's number, and true for the sending end."""
+"""A device: the index of its host, and its flow ends. A flow end is a flow's number, and true for the sending end."""
 
 
 @dataclass(frozen=True)
