@@ -62,7 +62,7 @@ def test_an_interrupted_study_resumes_only_its_missing_jobs(client, short, tmp_p
 
 
 def test_a_failed_run_is_listed_and_the_other_runs_continue(client, short, tmp_path):
-    # Each setting of the arm "bad" is valid. In combination, the upload would start after the end of the run.
+    # Each setting of the arm "bad" is valid, but its upload would start after the end of the run.
     arms = [{"label": "good", "link.rtt": "20 ms"}, {"label": "bad", "link.rtt": "20 ms", "flow.upload.start": "9 s"}]
     found = cluster.sweep(client, short, tmp_path / "there", {"arm": arms}, repeat=2)
     assert (found.runs, found.failed) == (4, 2)

@@ -198,7 +198,7 @@ def test_commands_that_fail_leave_the_network_as_it_was(tmp_path: Path):
 @pytest.mark.real_time
 @pytest.mark.usefixtures("machine")
 def test_nothing_is_redirected_to_a_device_that_is_down(tmp_path: Path):
-    """The script of this test does not bring the device up."""
+    """If the device `ifb4eth0` is down, the script fails, and traffic is not shaped."""
     config = CASES["fq_codel"]
     sabotaged = config.lines.replace("ip link set dev ifb4eth0 up", "ip link set dev ifb4eth0 down")
     assert sabotaged != config.lines

@@ -72,7 +72,8 @@ def test_buffer_sizes_by_rules_of_thumb() -> None:
 
 @pytest.mark.parametrize(
     ("packets", "uplink_bps", "rtt_s", "difference_bytes"),
-    # Buffer estimates (table 6.2), RTTs (table 6.1), and the difference of the windows that they imply (MER-M08).
+    # Buffer estimates (table 6.2), uplink rates, RTTs (table 6.1), and the window differences that these values imply
+    # (MER-M08).
     [(25, 1e6, 0.140, 110_000), (17, 196e3, 0.200, 60_800), (30, 100e3, 0.160, 94_000)],
 )
 def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: float, difference_bytes: float) -> None:

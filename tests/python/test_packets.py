@@ -80,7 +80,7 @@ def test_kept_linux_runs_are_compared_with_new_simulations(adsl, capsys):
     for name, scenario in (("one", short), ("two", eager)):
         packets.keep(scenario, Path("kept") / name, seed=2, world="sim")
     assert packets.against(Run.load("kept/one")).first is None
-    # Change the scenario, so that it differs from the scenario of the captures.
+    # Replace the stored scenario, so that it is not the scenario of the stored captures.
     text = Path("kept/two/scenario.toml").read_text()
     Path("kept/two/scenario.toml").write_text(Path("kept/one/scenario.toml").read_text())
     assert packets.against(Run.load("kept/two")).parted is not None

@@ -36,7 +36,7 @@ def test_the_expressions_under_loss_meet_where_the_reverse_link_starts_to_limit(
         edge = 1.5 * (k / 50) ** 2
         free, limited = (model.with_loss(edge * factor, k, 0, 50) for factor in (1.0001, 0.9999))
         assert free == pytest.approx(1 / k, rel=1e-3) and limited == pytest.approx(free, rel=1e-3)
-    # If the reverse link limits ACKs, 8 times the loss rate halves the throughput.
+    # If the reverse link limits ACKs, the throughput halves when the loss rate grows by a factor of 8.
     one, eight = (model.with_loss(loss, 8, 0, 50) for loss in (1e-4, 8e-4))
     assert one / eight == pytest.approx(2)
 

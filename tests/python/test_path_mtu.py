@@ -71,7 +71,8 @@ def test_datagrams_beyond_the_mtu_are_dropped_here_and_rejected_on_linux(tunnel)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_linux_sends_the_same_packets(tunnel):
-    """Data that was sent or buffered before is sent again in smaller pieces. Later data is sent in smaller segments."""
+    """Data that was sent or buffered before the MTU was reported is sent again in smaller pieces. Later data is sent in
+    smaller segments."""
     try:
         found = packets.compare(tunnel, ignored=["psh", "window"], kernel="timetravel")
     except KernelUnavailable as reason:

@@ -112,7 +112,7 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
 @pytest.mark.parametrize(
     ("acks", "least", "most"),
     [
-        # These stacks acknowledge every second packet.
+        # quinn, ngtcp2, msquic, quic-go and neqo acknowledge every second packet.
         *((name, 1.8, 2.2) for name in ("quinn", "ngtcp2", "msquic", "quic-go", "neqo")),
         # Chrome acknowledges every 10th packet, but waits at most 25 % of an RTT after the first packet.
         ("chrome", 8, 10.5),
