@@ -25,7 +25,8 @@ _AGAIN_S = 0.02
 
 
 _ours = False
-"""True if this process is the command line. Other programs that import lopsided keep their signal handlers."""
+"""True if this process runs the `lopsided` command. Other programs that import lopsided keep their own signal
+handlers."""
 
 
 def take_over() -> None:

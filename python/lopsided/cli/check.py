@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 WORSE = 1
-"""The exit code if the candidate is worse on at least one line."""
+"""The exit code if the candidate build is worse than the baseline build on at least one line."""
 REFUSED = 1
-"""The exit code if the world cannot run the scenario."""
+"""The exit code if the world that the user named cannot run the scenario."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -163,7 +163,7 @@ def _several(values: _Known, separators: str = ",") -> _Known:
 
 
 def _group(name: str, *more: Candidate) -> _Known:
-    """Returns a function that completes the names of `lopsided list NAME` and `more`."""
+    """Returns a function that completes the words in `more` and the names that `lopsided list NAME` prints."""
 
     def found(_line: _Line, _word: str) -> Iterator[Candidate]:
         from lopsided.studies import inventory

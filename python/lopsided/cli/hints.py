@@ -76,7 +76,8 @@ def without_far_suggestion(message: str) -> str:
 
 
 def _choices(command: str) -> str:
-    """Returns a sentence that lists the possible first arguments of a command; empty if they are not a fixed list."""
+    """Returns a sentence that lists the possible first arguments of a command. Returns an empty string if the command
+    has no fixed list of first arguments."""
     if command == "reproduce":
         return f"choose one of {', '.join(papers.available())}, or all; `lopsided list papers` describes them"
     if command == "plot":

@@ -75,8 +75,8 @@ class Answer:
             yield
 
     def folder(self, name: str) -> Path:
-        """Returns the folder that the user named. If none was named, returns a new folder, named by `name` and the
-        time."""
+        """Returns the folder that the user named. Without such a folder, returns a new path whose name consists of
+        `name` and the current time."""
         from lopsided.data.free_names import dated
 
         return self.out or dated(name)

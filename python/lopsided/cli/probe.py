@@ -64,7 +64,7 @@ def probe(
     duration
         Length of the measurement, from the first start to the end of all flows.
     upload_after
-        Start the uploads after this time.
+        Time from the start of the downloads to the start of the uploads.
     stagger
         Time between the starts of flows in one direction.
     size

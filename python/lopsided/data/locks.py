@@ -40,8 +40,8 @@ def lock(descriptor: int) -> None:
 
 
 def is_of(descriptor: int, folder: Path) -> bool:
-    """Returns true if the descriptor's folder still has this name. Raises FileNotFoundError if the name no longer
-    exists."""
+    """Returns true if the path `folder` still leads to the folder that `descriptor` has open; always true on Windows.
+    Raises FileNotFoundError if the path does not exist."""
     found = folder.stat()
     return fcntl is None or os.path.samestat(os.fstat(descriptor), found)
 

@@ -136,7 +136,7 @@ def _staging(place: Path) -> Generator[Path]:
 
 
 def _hidden(place: Path, kind: str) -> Path:
-    """Returns the hidden name of this kind next to a path."""
+    """Returns the path of a hidden folder next to `place`: a dot, the name of `place`, and the suffix `kind`."""
     name = os.fsdecode(os.fsencode(place.name)[:_LONGEST])
     return place.parent / f".{name}{kind}"
 

@@ -38,12 +38,12 @@ class Heading:
 
 
 def words(*texts: str) -> list[Heading]:
-    """Returns the headings of columns that contain text."""
+    """Returns one heading per text, each for a column of text."""
     return [Heading(text, numeric=False) for text in texts]
 
 
 def numbers(*texts: str) -> list[Heading]:
-    """Returns the headings of columns that contain numbers."""
+    """Returns one heading per text, each for a column of numbers."""
     return [Heading(text) for text in texts]
 
 

@@ -127,8 +127,9 @@ class Proxy:
             await client.refuse(400, "use CONNECT for https")
             return False
         if client.has_body:
-            # Forward the framing. If the request contains both framings, remove the length (RFC 9112, section 6.3). A
-            # server that used the length would otherwise read part of the body as the next request.
+            # Forward Transfer-Encoding or Content-Length. If the request contains both fields, remove Content-Length
+            # (RFC 9112, section 6.3). A server that used Content-Length would otherwise read part of the body as the
+            # next request.
             names = {name for name, _ in request.headers}
             framing = {b"transfer-encoding"} if b"transfer-encoding" in names else {b"content-length"}
             fields += [(name.decode(), text.decode("latin-1")) for name, text in request.headers if name in framing]

@@ -212,8 +212,8 @@ class Recording:
         )
 
     def _answers(self) -> tuple[list[int], list[int]]:
-        """Returns two lists of times in ns: from each request to its first byte, and from each response's end to the
-        stream's next request."""
+        """Returns two lists of times in ns: from each request to the first byte of its response, and from the end of
+        each response to the stream's next request."""
         first: list[int] = []
         pauses: list[int] = []
         asked: dict[int, tuple[int, int]] = {}

@@ -141,8 +141,9 @@ class Streams:
         if left > 0:
             raise Trouble("the answer is shorter than the part")
         if last < end:
-            # The server sent less than requested, so the rest is requested again. The controller's count of holes
-            # restarts at 0, but the kernel's counter continues. Subtract the kernel's current value from now on.
+            # The server sent less than requested, so the rest is requested again. The controller now counts holes
+            # from 0, but the kernel's counter continues. Subtract the kernel's current value from all later values, so
+            # that a hole in this response is not counted again.
             transfer.failed(_now(), at)
             self._looks[at].left_out = self._looks[at].out_of_order
         if not connection.next():
@@ -176,8 +177,8 @@ class Streams:
         return seen
 
     async def _watch(self) -> None:
-        """Reads TCP_INFO of all connections periodically, in order to detect a hole immediately. The application can
-        read the data after a hole only when the hole is filled."""
+        """Polls TCP_INFO of all connections to detect a hole early. The application can read the data after a hole only
+        when the hole is filled."""
         while True:
             for at in range(len(self.connections)):
                 self._look(at)
@@ -191,7 +192,7 @@ class Streams:
 
 
 def _late_ns(seen: Seen | None) -> int:
-    """Returns the nanoseconds for which the data waited in the kernel."""
+    """Returns the time in ns for which received data has at least waited in the kernel; 0 if unknown."""
     return max(0, seen.since_data_ms * 1_000_000 - _TICK_NS) if seen is not None else 0
 
 

@@ -110,7 +110,7 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """How often one window's reductions coincide with a second window's reductions."""
+    """The fraction of one window's reductions that coincide with a second window's reductions, compared with chance."""
 
     falls: int
     """Number of reductions of the first window."""

@@ -31,8 +31,8 @@ def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float |
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[float]) -> list[float | None]:
-    """Returns weighted quantiles: for each share, the smallest value whose cumulated weight reaches the share. The
-    quantiles are `None` if the total weight is 0."""
+    """Returns weighted quantiles: for each share, the smallest value at which the cumulative weight reaches this share
+    of the total weight. The quantiles are `None` if the total weight is 0."""
     order, share = _ordered(values, weights)
     if not len(order):
         return [None] * len(shares)
@@ -72,7 +72,7 @@ class Saturation:
     """The interval in which the test of draft-ietf-ippm-responsiveness-08 ends, and the reason."""
 
     interval: int
-    """Last interval of the test, from 0."""
+    """Number of the last interval of the test, counted from 0."""
     goodput: bool
     """True if goodput was stable at the end."""
     responsiveness: bool

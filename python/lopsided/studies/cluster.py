@@ -394,9 +394,9 @@ def _carried_out(
     """Yields each finished batch: the number of its first run, and its result. If a batch of one run failed, its error
     is the result.
 
-    `batch(first, last)` returns a function and its arguments. The function returns `(result, CPU seconds)`. At
-    any time, only as many batches are submitted as keep the workers busy. If workers die while they run a batch, the
-    batch is divided into halves, down to one run.
+    `batch(first, last)` returns a function and its arguments. The function returns `(result, CPU seconds)`. The client
+    submits only enough batches at a time to keep all workers busy. If workers die while they run a batch, the client
+    divides the batch into halves, down to one run.
     """
     distributed = _distributed()
     try:

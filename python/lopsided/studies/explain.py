@@ -59,7 +59,7 @@ class Episode:
     reductions: list[tuple[str, int | None, int | None]] = field(
         default_factory=list[tuple[str, int | None, int | None]]
     )
-    """Window reductions: the signal, and the window before and after."""
+    """Window reductions: the signal that caused the reduction, and the window before and after the reduction."""
     timers: Counter[str] = field(default_factory=Counter[str])
     undone: str = ""
     """The rule that undid the reduction, if any."""
@@ -192,7 +192,7 @@ def _flow(run: Run, name: str | None) -> Row:
 
 
 def _again(run: Run, begin: float, end: float, progress: Callable[[float], object] | None) -> Run:
-    """Repeats the run with all events that a story needs."""
+    """Repeats the run, and records all events that a story needs."""
     interval = min(run.scenario.interval_s or end, (end - begin) / _FINE_SAMPLES)
     packets = run.facts.get("packets", 0) <= _MOST_PACKETS
     settings = {"record.interval": f"{interval * 1e6:.0f} us", "record.tcp_events": True, "record.events": packets}

@@ -37,7 +37,8 @@ _LOOKS_EVERY_S = 0.5
 _SHARD = re.compile(r"(?:(\d+|auto)/)?(\d+)")
 
 INDICES = {"SLURM_ARRAY_TASK_ID": 0, "JOB_COMPLETION_INDEX": 1}
-"""Environment variables that contain the number of a task, and the offset for counting from 1."""
+"""Environment variables that contain the number of a task. Each entry also has the offset that is added to this number,
+so that tasks count from 1."""
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ def _text(
     turned: bool = False,
     low: bool = False,
 ) -> str:
-    """Returns a line of text that is centred at `y`. If `low` is true, its baseline is at `y` instead."""
+    """Returns a line of text whose vertical centre is at `y`. If `low` is true, the baseline is at `y` instead."""
     foot = y if low else y + 0.35 * size
     place = f'x="{x:.1f}" y="{foot:.1f}"'
     if turned:

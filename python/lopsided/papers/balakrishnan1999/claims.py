@@ -297,8 +297,8 @@ RADIO_MAKES_LONG_TIMEOUTS = listed.near_print("radio-makes-long-timeouts", measu
 
 @listed
 def a_download_waits_for_the_upload_to_lose(m: Measurements) -> Verdict:
-    """The download's last pause of more than 5 s ends after about 160 s. After the end of this pause, the download is
-    at least twice as fast as from its start to this end."""
+    """The download's last pause of more than 5 s ends after about 160 s. The download's goodput after this time is at
+    least twice its goodput before this time."""
 
     def of(column: str) -> Spread:
         return m.value("measured-two-way", column, line="9.6")

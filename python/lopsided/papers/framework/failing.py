@@ -29,7 +29,8 @@ CAUSES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failing:
-    """Why a paper's statement is not reproduced (a key of `CAUSES`), and the condition under which it would hold."""
+    """The cause (a key of `CAUSES`) for which a paper's statement fails, and the condition under which the statement
+    would hold."""
 
     cause: str
     needs: str

@@ -275,7 +275,7 @@ def clock_full(m: Measurements) -> Verdict:
 
 @listed
 def equal_without_loss(m: Measurements) -> Verdict:
-    """RDRA gets 40 to 60 % of the total goodput."""
+    """Without loss, RDRA gets 40 to 60 % of the total goodput."""
     share = m.value("receivers-lossless", "share", kind="rdra", loss=0.0)
     return between(40, 60, [number("share without loss", share, "%")]).but(
         why="equation 2.4 divides the unused window by all streams, so that the requests are below the window"

@@ -302,8 +302,8 @@ def all_are_good_at_100(m: Measurements) -> Verdict:
 
 @listed
 def order_at_100(m: Measurements) -> Verdict:
-    """The mean throughputs of the disciplines have the stated order. Any difference counts ("detectable but
-    insignificant")."""
+    """At 100 ms, the mean throughput decreases in the order ARED, BDP, CoDel, PIE. Any difference counts ("detectable
+    but insignificant")."""
     found = [
         said(m, "delays-100", "throughput_bps", aqm, 100, "Mbit/s", 1e-6) for aqm in ("ared", "bdp", "codel", "pie")
     ]

@@ -42,8 +42,8 @@ def _sawtooth(most: float, pipe: float) -> float:
     least = most / 2
     if least >= pipe:
         return 1.0
-    # Times are in units of tau. A round lasts tau if the window is smaller than the pipe. If the window is larger, the
-    # round lasts 1/mu per packet.
+    # Times are in units of the base RTT. A round trip takes one base RTT if the window is smaller than the pipe. If the
+    # window is larger, a round trip takes the transmission time of all packets in the window.
     idle, busy = pipe - least, (most**2 - pipe**2) / (2 * pipe)
     sent = (pipe**2 - least**2) / 2 + (most**2 - pipe**2) / 2
     return sent / (pipe * (idle + busy))
@@ -52,9 +52,10 @@ def _sawtooth(most: float, pipe: float) -> float:
 def with_loss(probability: float, k: float, reverse_buffer: float, pipe: float) -> float:
     """Returns the utilisation, from 0 to 1, under random loss with buffers that never overflow.
 
-    If the reverse link does not limit ACKs, the throughput is T = sqrt(3 / 2p) / tau. Otherwise, one of T k / mu ACKs
-    is delivered, and the RTT includes the full reverse buffer. The window grows more slowly, and the utilisation U is
-    then given by U^3 = 1.5 / (p k pipe^2).
+    p is the loss probability, tau the base RTT, and mu the forward rate in packets per second. If the reverse link does
+    not limit ACKs, the throughput is T = sqrt(3 / 2p) / tau. Otherwise, one of T k / mu ACKs is delivered, and the RTT
+    includes the full reverse buffer. The window grows more slowly, and the utilisation U follows from
+    U^3 = 1.5 / (p k pipe^2).
     """
     free = math.sqrt(1.5 / probability) / pipe
     if k <= 1 or free <= 1 / k:

@@ -29,7 +29,7 @@ class Stretch:
     end_s: float
     limit: str
     confidence: float
-    """Fraction of the period in which the limit applies, 0 to 1."""
+    """Fraction of the period (0 to 1) during which the limit applies."""
     first_packet: int
     last_packet: int
 

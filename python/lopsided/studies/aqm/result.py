@@ -302,7 +302,7 @@ def _rates(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
 
 
 def _delay(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
-    """Yields sentences about the lowest 95th percentile of the RTT, and the goodput at that RTT."""
+    """Yields sentences about the discipline with the shortest RTT (95th percentile), and about its total goodput."""
     timed = _slowest(ways)
     if len(timed) < 2:
         return

@@ -33,7 +33,7 @@ for a pair of probes."""
 
 @dataclass(frozen=True)
 class Ends:
-    """The hosts at both ends of the load. The direction `down` is from server to client."""
+    """The server and the client of a load. The direction `down` is from the server to the client."""
 
     server: str
     client: str

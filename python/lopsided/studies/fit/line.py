@@ -33,11 +33,12 @@ RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (
 RATE_ERROR, BUFFER_ERROR = 0.003, 0.08
 """Relative half-widths of the 95 % intervals of values that the packets show directly (`queues.py`)."""
 LOGGED = 0.1
-"""Log standard deviation of a rate that comes from another measurement's log."""
+"""Standard deviation of the logarithm of a rate that comes from another measurement's log."""
 THINNED = 0.15
-"""Log standard deviation of the thinning ratio: the number of ACKs that the path receives per ACK that it forwards."""
+"""Standard deviation of the logarithm of the thinning ratio. The ratio is the number of ACKs that the path receives per
+ACK that it forwards."""
 GUESSED = 0.4
-"""Log standard deviation of a value that was not measured."""
+"""Standard deviation of the logarithm of a value that was not measured."""
 AQMS = ("codel", "fq_codel", "pie", "cake")
 QUEUES = ("fifo", *AQMS)
 CONTROLS = (
@@ -70,7 +71,8 @@ class Parameter:
     """True if the packets show the value directly. The interval then needs no simulations."""
 
     def value(self, position: float) -> float:
-        """Returns the value for a position: the distance from the starting value in spreads, on a logarithmic scale."""
+        """Returns the value at a position. A position is the difference of the logarithms of value and starting value,
+        divided by the spread."""
         return float(self.start * np.exp(position * self.spread))
 
 
@@ -190,8 +192,10 @@ class Direction:
     def first_buffer_bytes(self) -> float:
         """Starting value of the buffer in bytes of full packets.
 
-        The longest wait determines an upper limit. A full queue contains more data than average, but it also contains
-        ACKs. The value is the geometric mean of the two extremes.
+        If the buffer was not measured, its size is estimated from the bytes that waited at the longest wait. If all
+        waiting packets were data, these bytes would be the buffer's size. If the packets had the mean size, including
+        ACKs, the same number of full packets would be the buffer's size. The estimate is the geometric mean of these
+        two sizes.
         """
         if self.observed and self.observed.buffer_packets:
             return float(self.observed.buffer_packets * PACKET)

@@ -41,7 +41,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Fit(Study):
-    """The result of fitting a line to a capture or a log: the scenario, and how well its parts are known."""
+    """The result of fitting a line to a capture or a log: the scenario, and the uncertainty of its parts."""
 
     kind: ClassVar[str] = "fit"
     figures: ClassVar[Mapping[str, str]] = {"measured": "Measured and fitted"}

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.trials import Trial
 
 _SEARCH_SHARE = 0.9
-"""Fraction of the fit's progress at the end of the search."""
+"""Completed fraction that is reported at the end of the search, before the remedies are tried."""
 
 
 class Fitter:

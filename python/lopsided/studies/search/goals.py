@@ -46,7 +46,7 @@ class Metric:
     table: Literal["flows", "links", "run"]
     column: str
     whose: str = ""
-    """The flow, group or direction, or link and direction; empty for all flows."""
+    """Name of the measured flow, group or direction, or of a link and its direction; empty for all flows."""
     unit: str = "number"
 
     @classmethod

@@ -81,7 +81,8 @@ def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, c
 
 
 def _split(packets: float, per_second: float, most: int, shortest: float, longest: float) -> tuple[int, float]:
-    """Returns the number of seeds and the duration for a number of packets. The number of seeds is reduced first."""
+    """Returns the number of seeds and the duration of each run, so that all runs simulate about `packets` packets.
+    If the runs would be too short, the number of seeds is reduced before the duration."""
     for seeds in range(most, 0, -1):
         length = packets / (per_second * seeds)
         if length >= 2 * shortest or (seeds == 1 and length >= shortest):
@@ -90,7 +91,7 @@ def _split(packets: float, per_second: float, most: int, shortest: float, longes
 
 
 def about(knee: int, tried: list[int], count: int, rounded: list[int]) -> list[int]:
-    """Returns at most `count` buffers from `rounded`, between the tried sizes around the knee."""
+    """Returns at most `count` of the sizes in `rounded` that are between the tried sizes next to the knee."""
     place = tried.index(knee)
     low = tried[place - 1] if place else knee
     high = tried[place + 1] if place + 1 < len(tried) else knee

@@ -41,7 +41,7 @@ _TIME = LinearSegmentedColormap.from_list("time", ["#f7f4ef", "#c4b3e3", "#8a5fc
 
 @dataclass(frozen=True)
 class Map:
-    """How a metric is drawn: its meaning, colours, and range."""
+    """The meaning of a metric, and the colours and the range of its heat map."""
 
     meaning: str
     colours: Colormap
