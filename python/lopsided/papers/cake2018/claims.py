@@ -167,7 +167,7 @@ def without_marks_no_low_latency(m: Measurements) -> Verdict:
 
 @listed
 def cake_settles(m: Measurements) -> Verdict:
-    """Under CAKE, the median added delay in the steady state is near the published 200 ms."""
+    """Under CAKE, the real-time flow's median added delay in the steady state is near the published 200 ms."""
     printed = m.published.find("Figure 5", "induced_delay", queue="cake")
     found = number("added delay under cake", m.value("real-time", "delay_ms", queue="cake"), "ms", published=printed)
     return near([found]).but(_loss(m, "cake"), why=f"COBALT drops instead: {text.named(_loss(m, 'cake'))}")
@@ -188,7 +188,8 @@ def fq_codel_oscillates(m: Measurements) -> Verdict:
 
 @listed
 def diffserv_isolates(m: Measurements) -> Verdict:
-    """The added delay is at most 5 ms, the loss at most 0.1 %, and the goodput at least 99 % of the flow's 2 Mbit/s."""
+    """Under CAKE with `diffserv4`, the real-time flow has an added delay of at most 5 ms and a loss of at most 0.1 %.
+    Its goodput is at least 99 % of its rate of 2 Mbit/s."""
     goodput = mbit("goodput", m.value("real-time", "goodput_bps", queue="cake_diff4"))
     delays = [_delay(m, "cake_diff4", "added delay"), _delay(m, "cake_diff4", "its 95th percentile", "delay_p95_ms")]
     return all_of(at_most(ISOLATED_MS, delays), at_most(LOST, [_loss(m, "cake_diff4")]), at_least(KEPT, [goodput]))

@@ -86,7 +86,7 @@ DELAY_AT_THE_KNEE = listed.near_print(
 
 @listed
 def asqm_is_unaffected(m: Measurements) -> Verdict:
-    """The median and the 90th percentile of the RTT are at most 25 % higher in the evening than at night."""
+    """Under ASQM, the RTT's median and 90th percentile are at most 25 % higher in the evening than at night."""
     return all_of(
         ratio(
             f"evening to night at {rtt} ms ({name})",
@@ -107,33 +107,33 @@ def _passes_a_second(m: Measurements, aqm: str) -> Verdict:
 
 @listed
 def codel_passes_a_second(m: Measurements) -> Verdict:
-    """At each base RTT, at least 10 % of the packets have an RTT above 1 s."""
+    """In the evening, at least 10 % of the packets under CoDel have an RTT above 1 s, at each base RTT."""
     return _passes_a_second(m, "codel")
 
 
 @listed
 def pie_passes_a_second(m: Measurements) -> Verdict:
-    """At each base RTT, at least 10 % of the packets have an RTT above 1 s."""
+    """In the evening, at least 10 % of the packets under PIE have an RTT above 1 s, at each base RTT."""
     return _passes_a_second(m, "pie")
 
 
 @listed
 def codel_within_25_ms(m: Measurements) -> Verdict:
-    """At least 90 % of the packets have an RTT within 25 ms of the base RTT."""
+    """At night, at least 90 % of the packets under CoDel have an RTT within 25 ms of the base RTT."""
     shares = [said(m, "night", "share_rtt_within_25_ms", "codel", rtt, "percent", 100) for rtt in EVENING_RTTS]
     return at_least(90, shares)
 
 
 @listed
 def pie_within_25_ms(m: Measurements) -> Verdict:
-    """At least 90 % of the packets have an RTT within 25 ms of the base RTT."""
+    """At night, at least 90 % of the packets under PIE have an RTT within 25 ms of the base RTT."""
     shares = [said(m, "night", "share_rtt_within_25_ms", "pie", rtt, "percent", 100) for rtt in EVENING_RTTS]
     return at_least(90, shares).but(why="PIE controls the mean wait, so that many packets wait longer")
 
 
 @listed
 def asqm_within_50_ms(m: Measurements) -> Verdict:
-    """At least 90 % of the packets have an RTT within 50 ms of the base RTT (HAV-A15)."""
+    """At night, at least 90 % of the packets under ASQM have an RTT within 50 ms of the base RTT (HAV-A15)."""
     shares = [said(m, "night", "share_rtt_within_50_ms", "asqm", rtt, "percent", 100) for rtt in EVENING_RTTS]
     medians = [said(m, "night", "rtt_p50_ms", "asqm", rtt, "ms", what=" (median)") for rtt in EVENING_RTTS]
     return at_least(90, shares).but(
@@ -229,7 +229,7 @@ def uploads_are_alike(m: Measurements) -> Verdict:
 
 @listed
 def cable_asqm(m: Measurements) -> Verdict:
-    """The median RTT is at most 25 % higher at peak hours than at night."""
+    """On the shared cable channel, ASQM's median RTT is at most 25 % higher at peak hours than at night."""
     return all_of(
         ratio(
             f"peak to night at {rtt} ms",
@@ -243,8 +243,8 @@ def cable_asqm(m: Measurements) -> Verdict:
 
 @listed
 def cable_others(m: Measurements) -> Verdict:
-    """At peak hours, at least 10 % of the packets have an RTT above 1 s. At night, fewer than 10 % of the packets have
-    such an RTT."""
+    """On the shared cable channel, CoDel and PIE have RTTs above 1 s for at least 10 % of the packets at peak hours,
+    and for at most 10 % of the packets at night."""
     peak, night = (
         [said(m, each, "rtt_p90_ms", aqm, rtt, "ms", what=f", {each} (90 %)") for aqm in others for rtt in EVENING_RTTS]
         for each, others in (("cable-peak", ("codel", "pie")), ("cable-night", ("codel", "pie")))
@@ -296,14 +296,14 @@ def _throughput(m: Measurements, aqm: str, rtt: int, column: str = "throughput_b
 
 @listed
 def all_are_good_at_100(m: Measurements) -> Verdict:
-    """Each discipline's mean throughput after slow start is at least 12 Mbit/s."""
+    """At a base RTT of 100 ms, each discipline's mean throughput after slow start is at least 12 Mbit/s."""
     return at_least(12, [_throughput(m, aqm, 100) for aqm in CHAPTER_6])
 
 
 @listed
 def order_at_100(m: Measurements) -> Verdict:
-    """At 100 ms, the mean throughput decreases in the order ARED, BDP, CoDel, PIE. Any difference counts ("detectable
-    but insignificant")."""
+    """At a base RTT of 100 ms, the mean throughput decreases in the order ARED, BDP, CoDel, PIE. Any difference counts
+    ("detectable but insignificant")."""
     found = [
         said(m, "delays-100", "throughput_bps", aqm, 100, "Mbit/s", 1e-6) for aqm in ("ared", "bdp", "codel", "pie")
     ]
@@ -312,8 +312,8 @@ def order_at_100(m: Measurements) -> Verdict:
 
 @listed
 def overshoots_at_100(m: Measurements) -> Verdict:
-    """The 99th percentile of throughput is 16 to 18 Mbit/s under PIE, CoDel and ARED, and at most 16 Mbit/s under
-    BDP."""
+    """At a base RTT of 100 ms, the 99th percentile of throughput is 16 to 18 Mbit/s under PIE, CoDel and ARED, and at
+    most 16 Mbit/s under BDP."""
     found = {
         aqm: said(m, "borrowing", "throughput_p99_bps", aqm, 100, "Mbit/s", 1e-6, what=" (99 %)")
         for aqm in ("pie", "codel", "ared", "bdp")
@@ -323,15 +323,16 @@ def overshoots_at_100(m: Measurements) -> Verdict:
 
 @listed
 def bdp_at_250(m: Measurements) -> Verdict:
-    """The percentage of packets in bins below 12 Mbit/s, including slow start, is at most the published percentage."""
+    """Under BDP at a base RTT of 250 ms, the percentage of packets in bins with a throughput below 12 Mbit/s is at most
+    the published percentage. Slow start is included."""
     printed = m.published.find("Section 6.4 / Figure 6.4", "share_of_packets_below_12_mbps")
     return at_most(printed.number, [said(m, "delays", "share_below_12_mbps", "bdp", 250, "percent", 100)])
 
 
 @listed
 def others_at_250(m: Measurements) -> Verdict:
-    """The percentage of packets in bins below 12 Mbit/s is 30 to 50 % under ARED, and at least 40 % under CoDel and
-    PIE."""
+    """At a base RTT of 250 ms, the percentage of packets in bins with a throughput below 12 Mbit/s is 30 to 50 % under
+    ARED, and at least 40 % under CoDel and PIE."""
     ared = said(m, "delays", "share_below_12_mbps", "ared", 250, "percent", 100)
     rest = [said(m, "delays", "share_below_12_mbps", aqm, 250, "percent", 100) for aqm in ("codel", "pie")]
     verdict = all_of(between(30, 50, [ared]), at_least(40, rest))
@@ -342,14 +343,16 @@ def others_at_250(m: Measurements) -> Verdict:
 
 @listed
 def bdp_at_500(m: Measurements) -> Verdict:
-    """The 25th, 50th and 75th percentiles of the throughput samples, one for each packet, are 14 to 15.5 Mbit/s."""
+    """Under BDP at a base RTT of 500 ms, the 25th, 50th and 75th percentiles of throughput over packets are 14 to
+    15.5 Mbit/s."""
     found = [_throughput(m, "bdp", 500, f"throughput_p{each}_bps", f" ({each} %)") for each in (25, 50, 75)]
     return between(14, 15.5, found)
 
 
 @listed
 def others_lose_half_at_500(m: Measurements) -> Verdict:
-    """The medians of throughput over packets are near the published values."""
+    """At a base RTT of 500 ms, the median throughputs over packets under ARED, CoDel and PIE are near the published
+    values."""
     found = [
         said(
             m, "delays", "throughput_p50_bps", aqm, 500, "Mbit/s", 1e-6,
@@ -366,7 +369,7 @@ def others_lose_half_at_500(m: Measurements) -> Verdict:
 
 @listed
 def bdp_is_best_at_500(m: Measurements) -> Verdict:
-    """BDP has the highest mean throughput of all disciplines."""
+    """At a base RTT of 500 ms, BDP's mean throughput is higher than the mean throughputs of ARED, CoDel and PIE."""
     return all_of(
         ratio(f"BDP to {NAMES[aqm]} at 500 ms", _throughput(m, "bdp", 500), _throughput(m, aqm, 500), above=1.0)
         for aqm in ("ared", "codel", "pie")
@@ -375,7 +378,8 @@ def bdp_is_best_at_500(m: Measurements) -> Verdict:
 
 @listed
 def at_750(m: Measurements) -> Verdict:
-    """The median throughput over packets is 8 to 11 Mbit/s under BDP, and at most 4 Mbit/s under CoDel and PIE."""
+    """At a base RTT of 750 ms, the median throughput over packets is 8 to 11 Mbit/s under BDP, and at most 4 Mbit/s
+    under CoDel and PIE."""
     bdp = _throughput(m, "bdp", 750, "throughput_p50_bps")
     rest = [_throughput(m, aqm, 750, "throughput_p50_bps") for aqm in ("codel", "pie")]
     return all_of(between(8, 11, [bdp]), at_most(4, rest)).but(
@@ -385,14 +389,14 @@ def at_750(m: Measurements) -> Verdict:
 
 @listed
 def ared_recovers(m: Measurements) -> Verdict:
-    """ARED's median throughput over packets is higher at 750 ms than at 500 ms."""
+    """ARED's median throughput over packets is higher at a base RTT of 750 ms than at a base RTT of 500 ms."""
     later, before = (_throughput(m, "ared", rtt, "throughput_p50_bps") for rtt in (750, 500))
     return ratio("ARED at 750 ms to 500 ms", later, before, above=1.0)
 
 
 @listed
 def round_trips_are_alike(m: Measurements) -> Verdict:
-    """The 90th percentile of the RTT is at most 100 ms above the base RTT."""
+    """Under each discipline, the 90th percentile of the RTT is at most 100 ms above the base RTT, at each base RTT."""
     found = [
         number(
             f"{NAMES[aqm]} at {rtt} ms above the base (90 %)",
@@ -410,13 +414,14 @@ def round_trips_are_alike(m: Measurements) -> Verdict:
 
 @listed
 def alike_below_100(m: Measurements) -> Verdict:
-    """At a base RTT of 10 ms, the mean throughputs are within 5 % of each other."""
+    """At a base RTT of 10 ms, the disciplines' mean throughputs are within 5 % of each other."""
     return agree_within(0.05, [said(m, "wide", "throughput_bps", aqm, 10, "Mbit/s", 1e-6) for aqm in ALL])
 
 
 @listed
 def unusable_at_500(m: Measurements) -> Verdict:
-    """At 500 ms, each discipline's throughput is less than half of its throughput at 100 ms."""
+    """Under ASQM, CoDel and PIE, the throughput at a base RTT of 500 ms is less than half of the throughput at a base RTT
+    of 100 ms."""
     experiments = {"asqm": "wide", "codel": "delays", "pie": "delays"}
     rates = {
         rtt: [said(m, each, "throughput_bps", aqm, rtt, "Mbit/s", 1e-6) for aqm, each in experiments.items()]
@@ -444,7 +449,8 @@ LIMIT_IS_OF_ONE_FLOW = listed.near_print(
 
 @listed
 def one_flow_under_codel(m: Measurements) -> Verdict:
-    """CoDel's median throughput is 20 to 60 % of BDP's median throughput."""
+    """For a single flow at base RTTs of 500 and 750 ms, CoDel's median throughput is 20 to 60 % of BDP's median
+    throughput."""
     return all_of(
         ratio(f"CoDel to BDP at {rtt} ms", _alone(m, "codel", rtt), _alone(m, "bdp", rtt), above=0.2, below=0.6)
         for rtt in (500, 750)

@@ -113,7 +113,7 @@ def _alike_alone(m: Measurements) -> Verdict:
 
 @listed
 def speedup_at_10_percent(m: Measurements) -> Verdict:
-    """The mean speedup over A-MPDU with 1 to 9 competitors is at least 1.6."""
+    """At a frame error rate of 0.1 and with 1 to 9 competitors, FWP's mean speedup over A-MPDU is at least 1.6."""
     return at_least(1.6, [_mean_speedup(m, 0.1)]).but(
         *_each_speedup(m, 0.1), why="FWP gains least with one competitor, because every second turn is its own"
     )
@@ -121,7 +121,7 @@ def speedup_at_10_percent(m: Measurements) -> Verdict:
 
 @listed
 def speedup_at_40_percent(m: Measurements) -> Verdict:
-    """The mean speedup over A-MPDU with 1 to 9 competitors is at least 2."""
+    """At a frame error rate of 0.4 and with 1 to 9 competitors, FWP's mean speedup over A-MPDU is at least 2."""
     return at_least(2.0, [_mean_speedup(m, 0.4)]).but(*_each_speedup(m, 0.4))
 
 
@@ -199,7 +199,8 @@ def swings_are_large(m: Measurements) -> Verdict:
 
 @listed
 def path_overhead(m: Measurements) -> Verdict:
-    """The additional bytes on the Internet path are near the published percentage of a loss-free transfer."""
+    """At a frame error rate of 0.5, the additional bytes on the Internet path, in percent of a loss-free transfer, are
+    near the published percentage."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="Internet path at FER 0.50")
     found = [number("overhead of the path at FER 0.5", overhead(m, 0.5), "percent", published=printed)]
     arrived = m.value("fwp-repair", "arrived_bytes", error=0.5)
@@ -216,7 +217,8 @@ def path_overhead(m: Measurements) -> Verdict:
 
 @listed
 def wireless_overhead(m: Measurements) -> Verdict:
-    """The size of all requests, in percent of the object's size, is near the published value."""
+    """At a frame error rate of 0.5, the size of all repair requests, in percent of the object's size, is near the
+    published percentage."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="wireless hop at FER 0.50")
     found = m.value("fwp-repair", "request_overhead_percent", error=0.5)
     named = number("requests at FER 0.5", found, "percent", published=printed)
@@ -230,7 +232,8 @@ def wireless_overhead(m: Measurements) -> Verdict:
 
 @listed
 def object_is_whole(m: Measurements) -> Verdict:
-    """The object is complete within 30 s, and the application verifies that every byte is correct."""
+    """At each frame error rate, the object is complete within 30 s. The application verifies that every byte is
+    correct."""
     found = [
         number(f"complete at FER {error}", m.value("fwp-repair", "completion_s", error=error), "s") for error in ERRORS
     ]
