@@ -88,13 +88,15 @@ def _goodputs(m: Measurements, queue: str, ways: Iterable[str] = ("down", "up"))
 
 @listed
 def unmarked_cake(m: Measurements) -> Verdict:
-    """In each direction the goodputs of the four flows differ by less than 5 %, and each is near the authors' value."""
+    """Under CAKE with `besteffort`, the goodputs of the four flows in each direction differ by less than 5 %. Each
+    goodput is near the authors' value."""
     return _same(m, "cake")
 
 
 @listed
 def unmarked_fq_codel(m: Measurements) -> Verdict:
-    """In each direction the goodputs of the four flows differ by less than 5 %, and each is near the authors' value."""
+    """Under FQ-CoDel, the goodputs of the four flows in each direction differ by less than 5 %. Each goodput is near
+    the authors' value."""
     return _same(m, "fq_codel")
 
 
@@ -108,19 +110,20 @@ def _same(m: Measurements, queue: str) -> Verdict:
 
 @listed
 def diffserv3_divides(m: Measurements) -> Verdict:
-    """Each of the eight goodputs is near the authors' value."""
+    """Under CAKE with `diffserv3`, each goodput of the eight flows is near the authors' value."""
     return near(_goodputs(m, "cake_diff3"))
 
 
 @listed
 def diffserv4_divides(m: Measurements) -> Verdict:
-    """Each of the eight goodputs is near the authors' value."""
+    """Under CAKE with `diffserv4`, each goodput of the eight flows is near the authors' value."""
     return near(_goodputs(m, "cake_diff4"))
 
 
 @listed
 def background_yields(m: Measurements) -> Verdict:
-    """The bulk flow gets at most 40 % of an equal share, and at least half of the 6.25 % that its tin guarantees."""
+    """Under CAKE with `diffserv3` and with `diffserv4`, the bulk flow gets at most 40 % of an equal share. It also gets
+    at least half of the 6.25 % of the rate that its tin guarantees."""
     found: list[Measured] = []
     for queue in ("cake_diff3", "cake_diff4"):
         for way in ("down", "up"):

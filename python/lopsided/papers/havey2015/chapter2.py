@@ -234,13 +234,14 @@ ONE_MBIT = listed.near_print(
 
 @listed
 def robust_with_streams(m: Measurements) -> Verdict:
-    """At 1 % loss, goodput rises by at least 10 % from 1 to 4 streams, and again from 4 to 8."""
+    """At 1 % loss, goodput rises by at least 10 % from 1 to 4 streams, and by at least 10 % from 4 to 8 streams."""
     return ordered([_streams(m, streams, 0.01) for streams in reversed(FEW)])
 
 
 @listed
 def four_suffice(m: Measurements) -> Verdict:
-    """At 0.05 % loss, the gain of 4 streams over one stream is at least 50 % of the gain of 8 streams."""
+    """At 0.05 % loss, the goodput gain of 4 streams over 1 stream is at least 50 % of the gain of 8 streams over 1
+    stream."""
     one, four, eight = (_streams(m, streams, 0.0005, "parallel-little") for streams in FEW)
     gain = Measured(
         "gain of four, of the gain of eight", 100 * (four.value - one.value) / (eight.value - one.value), "%"
@@ -256,7 +257,7 @@ def unfair_with_streams(m: Measurements) -> Verdict:
 
 @listed
 def singles_are_fair(m: Measurements) -> Verdict:
-    """At 0.1 % loss, each stream gets 40 to 60 % of the total goodput."""
+    """At 0.1 % loss, a download with one stream gets 40 to 60 % of the total goodput of both downloads."""
     return between(40, 60, [number("share of one", m.curve("shares", "share", "streams").at(1), "%")])
 
 

@@ -50,7 +50,7 @@ def knee_is_full(m: Measurements) -> Verdict:
 
 @listed
 def less_below_the_knee(m: Measurements) -> Verdict:
-    """Up to a queue of one BDP, the throughput rises with the queue."""
+    """Up to a queue size of one BDP, a Reno transfer's throughput rises with the queue size."""
     curve = m.curve("knee", "throughput_bps", "queue_bytes")
     below = [mbit(f"throughput at {octets:,} B", curve.at(octets)) for octets in (12500, 6250, 3000)]
     return ordered(below, by=1)
@@ -58,7 +58,8 @@ def less_below_the_knee(m: Measurements) -> Verdict:
 
 @listed
 def delay_above_the_knee(m: Measurements) -> Verdict:
-    """Above a queue of one BDP, the mean wait rises and the throughput grows by less than 2 %."""
+    """A Reno transfer's mean wait rises with the queue size. From one BDP to four BDP, its throughput rises by less
+    than 2 %."""
     throughput = m.curve("knee", "throughput_bps", "queue_bytes")
     most, knee = (mbit(f"throughput at {octets:,} B", throughput.at(octets)) for octets in (50000, 12500))
     return all_of(
@@ -169,8 +170,8 @@ EVENING_THROUGHPUT = listed.near_print(
 
 @listed
 def evening_is_variable(m: Measurements) -> Verdict:
-    """The coefficient of variation of the throughput in bins of 1 s is higher under CoDel and under PIE than under
-    ASQM."""
+    """In the evening, the throughput's coefficient of variation (bins of 1 s) is higher under CoDel and under PIE than
+    under ASQM."""
     return all_of(
         ratio(
             f"variation under {NAMES[aqm]} to that under ASQM at {rtt} ms",
@@ -188,7 +189,7 @@ def evening_is_variable(m: Measurements) -> Verdict:
 
 @listed
 def asqm_gives_more(m: Measurements) -> Verdict:
-    """At each RTT, ASQM's mean throughput is higher than the mean throughputs of CoDel and PIE."""
+    """At night and at each base RTT, ASQM's mean throughput is higher than the mean throughputs of CoDel and PIE."""
     return all_of(
         ratio(
             f"ASQM to {NAMES[aqm]} at {rtt} ms",
@@ -217,7 +218,8 @@ def sensing_is_cheap(m: Measurements) -> Verdict:
 
 @listed
 def uploads_are_alike(m: Measurements) -> Verdict:
-    """At 100 ms, ASQM's median RTT is at most 300 ms; the 90th percentile with CoDel and PIE is at least 1 s."""
+    """The criteria apply to uploads in the evening at a base RTT of 100 ms. The median RTT under ASQM is at most
+    300 ms. The 90th percentile of the RTT under CoDel and under PIE is at least 1 s."""
     return all_of(
         at_most(300, [said(m, "evening-up", "rtt_p50_ms", "asqm", 100, "ms", what=", upload")]),
         at_least(
@@ -396,7 +398,8 @@ def ared_recovers(m: Measurements) -> Verdict:
 
 @listed
 def round_trips_are_alike(m: Measurements) -> Verdict:
-    """Under each discipline, the 90th percentile of the RTT is at most 100 ms above the base RTT, at each base RTT."""
+    """Under each discipline and at each base RTT, the 90th percentile of the RTT exceeds the base RTT by at most
+    100 ms."""
     found = [
         number(
             f"{NAMES[aqm]} at {rtt} ms above the base (90 %)",
@@ -420,8 +423,8 @@ def alike_below_100(m: Measurements) -> Verdict:
 
 @listed
 def unusable_at_500(m: Measurements) -> Verdict:
-    """Under ASQM, CoDel and PIE, the throughput at a base RTT of 500 ms is less than half of the throughput at a base RTT
-    of 100 ms."""
+    """Under ASQM, CoDel and PIE, the throughput at a base RTT of 500 ms is less than half of the throughput at a base
+    RTT of 100 ms."""
     experiments = {"asqm": "wide", "codel": "delays", "pie": "delays"}
     rates = {
         rtt: [said(m, each, "throughput_bps", aqm, rtt, "Mbit/s", 1e-6) for aqm, each in experiments.items()]

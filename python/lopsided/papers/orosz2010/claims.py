@@ -58,8 +58,8 @@ def _waiting(m: Measurements) -> list[Measured]:
 
 @listed
 def phase_1_similar(m: Measurements) -> Verdict:
-    """In phase 1, the throughputs are within 2 % of each other, and the downlink is busy for at least 95 % of the
-    time."""
+    """In phase 1, the variants' throughputs are within 2 % of each other, and the downlink is busy for at least 95 % of
+    the time."""
     printed = m.published.find("Section V", "downstream_throughput_ranking")
     busy = min(value(m, each, "downlink_busy_1").median for each in FLAVOURS)
     rates = agree_within(0.02, [kbit(each.title, value(m, each, "throughput_1_bps")) for each in FLAVOURS])

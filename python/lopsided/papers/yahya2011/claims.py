@@ -74,7 +74,7 @@ PATH_CHECK = listed.near_print(
 
 @listed
 def alone_fills_the_link(m: Measurements) -> Verdict:
-    """Baselines 1 to 4 exceed 90 Mbit/s and are within 5 % of each other."""
+    """The throughputs of baselines 1 to 4 exceed 90 Mbit/s and are within 5 % of each other."""
     found = rates(m, UNDELAYED)
     return all_of(at_least(90, found).but(criterion="each above 90 Mbit/s"), agree_within(0.05, found))
 
@@ -94,8 +94,8 @@ DELAY_COSTS_LITTLE_BUT_WESTWOOD = listed.near_print("delay-costs-little-but-west
 
 @listed
 def slow_without_loss(m: Measurements) -> Verdict:
-    """Westwood gets less than half of the throughput of the second slowest variant, without retransmissions. In each
-    baseline, netem rejects packets."""
+    """In baselines 5 to 8, Westwood gets less than half of the throughput of the second slowest variant. In each of
+    these baselines, netem rejects packets, but no packet is retransmitted."""
     found = rates(m, DELAYED)
     again = number(
         "retransmitted in all four", sum(value(m, t, "retransmitted_packets").median for t in DELAYED), "packets"
@@ -196,7 +196,8 @@ LONG_DELAY_NUMBERS = listed.near_print("long-delay-numbers", partial(rates, test
 
 @listed
 def variants_order(m: Measurements) -> Verdict:
-    """At each delay, CUBIC exceeds HIGHSPEED, and HIGHSPEED exceeds WESTWOOD, by at least 10 %."""
+    """In Combos 7 to 9 and in Combos 10 to 12, S1's throughput is at least 10 % higher with CUBIC than with HIGHSPEED,
+    and at least 10 % higher with HIGHSPEED than with WESTWOOD."""
     return all_of(ordered(rates(m, NO_LOSS[6:9])), ordered(rates(m, NO_LOSS[9:]))).but(
         why="the order agrees with the report, but in the second group CUBIC leads HIGHSPEED by less than the margin"
     )
@@ -233,7 +234,8 @@ LOSS_TAKES_A_WINDOW = listed.near_print(
 
 @listed
 def loss_order_at_20(m: Measurements) -> Verdict:
-    """HIGHSPEED exceeds CUBIC, and CUBIC exceeds WESTWOOD, by at least 10 % each (Combos 14, 13, 15)."""
+    """In Combos 13 to 15, S1's throughput is at least 10 % higher with HIGHSPEED than with CUBIC, and at least 10 %
+    higher with CUBIC than with WESTWOOD."""
     cubic, highspeed, westwood = rates(m, WITH_LOSS[:3])
     return ordered([highspeed, cubic, westwood])
 

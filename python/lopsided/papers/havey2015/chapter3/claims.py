@@ -33,7 +33,7 @@ def _at(m: Measurements, mode: str, error: float) -> Spread:
 
 @listed
 def fwp_is_linear(m: Measurements) -> Verdict:
-    """From FER 0.05 to 0.5, each throughput is within 10 % of a straight line."""
+    """At frame error rates from 0.05 to 0.5, FWP's throughputs are within 10 % of a straight line."""
     found = [_at(m, "fwp", error) for error in ERRORS[1:]]
     ends = [mbit(f"FWP at FER {error}", found[place]) for error, place in ((0.05, 0), (0.5, -1))]
     return at_most(10, [_off_line(found)]).but(
@@ -52,7 +52,7 @@ def _off_line(found: list[Spread], name: str = "largest distance from a straight
 
 @listed
 def alone_it_is_linear(m: Measurements) -> Verdict:
-    """Each throughput is within 2 % of a straight line.
+    """Without competitors, FWP's throughputs are within 2 % of a straight line over the frame error rate (FER).
 
     The ratio of the throughput at FER 0.5 to the throughput at FER 0.05 is within 5 % of 0.5 / 0.95.
     """
@@ -127,7 +127,8 @@ def speedup_at_40_percent(m: Measurements) -> Verdict:
 
 @listed
 def speedup_is_flat(m: Measurements) -> Verdict:
-    """The speedups with 1 to 9 competitors are within 15 % of each other."""
+    """At frame error rates of 0.1 and 0.4, FWP's speedups over A-MPDU with 1 to 9 competitors are within 15 % of each
+    other."""
     return _flat(m).but(
         why="with one competitor every second turn is the station's own, so that a short turn costs it least"
     )
