@@ -310,7 +310,8 @@ def _judged(line: str, rows: Sequence[Row], metric: str, margin: float) -> Row:
 
 
 def verdict(fails: bool, change: float | None, half_width: float | None, margin: float) -> str:
-    """Returns the verdict on a line. It is `worse` or `better` only if the whole interval is beyond the margin."""
+    """Returns the verdict on a line. The verdict is `worse` or `better` only if the whole interval is beyond the
+    margin."""
     if fails:
         return "failed"
     if change is None or half_width is None or half_width != half_width:

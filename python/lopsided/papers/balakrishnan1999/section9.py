@@ -128,8 +128,8 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
 
     @of_bursts
     def throughput_rises_with_maxburst(m: Measurements) -> Verdict:
-        """With a maxburst of 4, the throughput is 3.2 to 4.8 times the throughput with a maxburst of 1. "Almost
-        linearly" is interpreted as 4 times, within 20 %."""
+        """With a maxburst of 4, the throughput is 3.2 to 4.8 times the throughput with a maxburst of 1. The
+        paper's "almost linearly" is interpreted as 4 times, within 20 %."""
         verdicts: list[Verdict] = []
         for scheme in (AF_SA, ACC_SA):
             four, one = (mbit(f"{scheme.title}, maxburst {burst}", at_burst(m, scheme, burst)) for burst in (4, 1))

@@ -303,13 +303,14 @@ def twice_under_loss(m: Measurements) -> Verdict:
 
 @listed
 def fair_over_rtts(m: Measurements) -> Verdict:
-    """At 0.1 % loss and each RTT, RDRA gets 40 to 60 % of the total goodput."""
+    """At 0.1 % loss and each RTT, RDRA gets 40 to 60 % of the total goodput of both downloads."""
     return between(40, 60, _shares(m, "rdra"))
 
 
 @listed
 def queue_is_used(m: Measurements) -> Verdict:
-    """After 30 s, the queue, which can store 1 s of data, is on average 50 to 80 % full."""
+    """From 30 s on, one connection alone and RDRA alone each keep the queue 50 to 80 % full on average. The queue can
+    store 1 s of data."""
     found = [number(f"{NAMES[kind]}", m.value("queue-use", "queue_use", kind=kind), "%") for kind in ("single", "rdra")]
     return between(50, 80, found).but(
         why="the length of the queue is not printed, and the part that Cubic fills depends on it"
@@ -318,7 +319,7 @@ def queue_is_used(m: Measurements) -> Verdict:
 
 @listed
 def queued_twice(m: Measurements) -> Verdict:
-    """Alone on a line of 10 Mbit/s at 1 % and 3 % loss, the variant gets more than twice the goodput of one
+    """Alone on a line of 10 Mbit/s at 1 % and 3 % loss, `rdra-queued` gets more than twice the goodput of one
     connection."""
     return all_of(
         ratio(
@@ -340,7 +341,7 @@ def printed_is_less(m: Measurements) -> Verdict:
 
 @listed
 def queued_is_fair(m: Measurements) -> Verdict:
-    """At 0.1 % loss and each RTT, the variant gets 40 to 60 % of the total goodput."""
+    """At 0.1 % loss and each RTT, `rdra-queued` gets 40 to 60 % of the total goodput of both downloads."""
     return between(40, 60, _shares(m, "rdra-queued")).but(
         why="CUBIC regains its window in seconds, whatever the queue. The part of the window that equation 2.4 "
         "requests grows more slowly. With a queue of one round trip it is fair"
@@ -357,7 +358,7 @@ def multiplexing_is_one(m: Measurements) -> Verdict:
 
 @listed
 def bbr_withstands(m: Measurements) -> Verdict:
-    """Alone on a line of 10 Mbit/s, BBR's throughput with loss is more than 90 % of its throughput without loss."""
+    """Alone on a line of 10 Mbit/s, BBR's throughput at 1 % loss is more than 90 % of its throughput without loss."""
     return ratio("at 1 % to none", _alone(m, "bbr", 0.01), _alone(m, "bbr", 0.0), above=0.9)
 
 

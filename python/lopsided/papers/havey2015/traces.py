@@ -213,8 +213,8 @@ listed = Listed.beside(__file__)
 
 @listed
 def detection_lines_up(m: Measurements) -> Verdict:
-    """Within 200 ms, 90 % of the window reductions follow a hole, and 90 % of the holes are followed by a window
-    reduction."""
+    """At least 90 % of the sender's window reductions follow a hole at the receiver within 200 ms. At least 90 % of the
+    holes are followed by a window reduction within 200 ms."""
     found = [
         number(name, m.value("detection-trace", column, mode="single"), "%", scale=100)
         for name, column in (
@@ -231,7 +231,7 @@ def detection_lines_up(m: Measurements) -> Verdict:
 
 @listed
 def window_is_cubic(m: Measurements) -> Verdict:
-    """Starting one RTT after each congestion event, the window is within 1 % of equation 2.2."""
+    """From one RTT after each congestion event on, RDRA's window is within 1 % of equation 2.2."""
     off = number("furthest from equation 2.2", m.value("window-trace", "off_curve_percent", kind="rdra"), "%")
     seen = number("congestions", m.value("window-trace", "congestions", kind="rdra"))
     return all_of(at_most(1, [off]), at_least(1, [seen]))
@@ -239,7 +239,7 @@ def window_is_cubic(m: Measurements) -> Verdict:
 
 @listed
 def asked_is_near_window(m: Measurements) -> Verdict:
-    """The requested data is on average 80 to 105 % of the window."""
+    """The data that RDRA requests is on average 80 to 105 % of its window."""
     part = number("requested, of the window", m.value("window-trace", "requested_to_window_percent", kind="rdra"), "%")
     half = number("requested minus window, median", _spare(m, "p50"), "%")
     return between(80, 105, [part]).but(
@@ -251,7 +251,7 @@ def asked_is_near_window(m: Measurements) -> Verdict:
 
 @listed
 def spikes_above_window(m: Measurements) -> Verdict:
-    """The requested data exceeds the window for at least 5 % of the time."""
+    """The data that RDRA requests exceeds its window for at least 5 % of the time."""
     return at_least(0, [number("requested minus window, 95 %", _spare(m, "p95"), "%")]).but(
         why="the requested data is below the window, so that the end of a chunk does not raise it above the window"
     )

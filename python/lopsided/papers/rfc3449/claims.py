@@ -77,8 +77,8 @@ def uplink_first(m: Measurements) -> Verdict:
 
 @listed
 def one_in_k(m: Measurements) -> Verdict:
-    """With a buffer of 10 packets and one ACK per segment, the delivered ACKs per data packet are within 15 % of
-    1/k."""
+    """With an uplink buffer of 10 packets and one ACK per segment, the number of data packets per delivered ACK is
+    within 15 % of k."""
     found: list[Verdict] = []
     for k in (2.0, 4.0, 8.0):
         acks = m.value("ratio", "acks_per_packet", k=k, d=1, compression="none", uplink_buffer_packets=SMALL)
@@ -102,7 +102,7 @@ def _two_way(m: Measurements, experiment: str) -> Verdict:
 
 @listed
 def two_way_is_worse(m: Measurements) -> Verdict:
-    """On each path, an upload reduces the download's goodput by more than 10 %."""
+    """On each of the RFC's paths, an upload reduces the download's goodput by more than 10 %."""
     return _two_way(m, "then")
 
 
@@ -131,7 +131,8 @@ def compression_at_high_ratio(m: Measurements) -> Verdict:
 
 @listed
 def options_are_not_compressed(m: Measurements) -> Verdict:
-    """With Linux, which sends timestamps, compression raises the mean goodput by less than 10 %."""
+    """With Linux's TCP, which sends timestamps, header compression (RFC 1144) raises the download's mean goodput by
+    less than 10 %."""
     found = ratios(m, "linux", mechanism("vj"))
     gains = {load: mean(found, "down", load) for load in setup.LOADS}
     return at_most(

@@ -177,7 +177,7 @@ def _in_time(m: Measurements, column: str, what: str, unit: str = "") -> list[Me
 
 @listed
 def lead_in_turn(m: Measurements) -> Verdict:
-    """At 40 ms, the lead passes from one flow to the other at least once after slow start."""
+    """At an RTT of 40 ms, the lead in throughput passes from one flow to the other at least once after slow start."""
     with_margin, printed, cubics = _in_time(m, "lead_changes", "changes of the lead")
     return at_least(1, [printed]).but(
         with_margin,

@@ -63,10 +63,11 @@ def phase_drifts(m: Measurements) -> Verdict:
 
 @listed
 def losses_synchronise(m: Measurements) -> Verdict:
-    """With larger buffers, a larger fraction of the download's window reductions is within 1 s of an upload's
-    reduction.
+    """The fraction of the download's window reductions that are within 1 s of an upload's reduction rises with the
+    uplink buffer.
 
-    The fraction is divided by the fraction that is expected by chance.
+    The fraction is relative to chance: it is divided by the fraction that is expected for unrelated windows. With a
+    buffer of 50 packets, this ratio is at least 2.
     """
     lift = main(m, "falls_together_lift")
     return all_of(
@@ -143,7 +144,7 @@ def acks_queue_and_burst(m: Measurements) -> Verdict:
 
 @listed
 def growth_then_silence(m: Measurements) -> Verdict:
-    """The upload's fraction of time in long ACK gaps rises with the buffer.
+    """The upload's fraction of time in long ACK gaps rises with the uplink buffer.
 
     A long gap exceeds twice the transmission time of the acknowledged data.
     """
@@ -164,8 +165,8 @@ def interference_grows(m: Measurements) -> Verdict:
 
 @listed
 def interference_turns_periodic(m: Measurements) -> Verdict:
-    """The autocorrelation peak of the download's goodput exceeds `PERIODIC` with buffers of 25 and 50 packets, but not
-    with 5 and 20 packets."""
+    """The autocorrelation peak of the download's goodput exceeds `PERIODIC` with uplink buffers of 25 and 50 packets,
+    but not with 5 and 20 packets."""
     strength, period = main(m, "period_strength"), main(m, "period_s")
     found = {packets: number(f"strength at {packets} packets", strength.at(packets)) for packets in (5, 20, 25, 50)}
     cycles = [number(f"cycle at {packets} packets", period.at(packets), "s") for packets in (20, 50)]

@@ -251,9 +251,9 @@ def download_halves(m: Measurements) -> Verdict:
 
 @listed
 def small_buffer_spares_download(m: Measurements) -> Verdict:
-    """With a buffer of 15 packets, the download keeps at least 85 % of its rate.
+    """With an uplink buffer of 15 packets, the download keeps at least 85 % of its rate.
 
-    The rate varies less than with a buffer of 50 packets.
+    The download's rate varies less than with an uplink buffer of 50 packets.
     """
     kept = percent("kept at 15 packets", main(m, "down_ratio").at(15))
     small, large = (
