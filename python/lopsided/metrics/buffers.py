@@ -101,7 +101,8 @@ class Crossing:
 
 
 def diagonal_crossing(configured_packets: ArrayLike, estimated_packets: ArrayLike) -> Crossing:
-    """Finds the smallest buffer size that is at least the estimate for this size (merritt2010 section 6.3, figure 6.2).
+    """Finds the smallest buffer size that is at least as large as its own estimate. Source: merritt2010, section
+    6.3, figure 6.2.
 
     The columns have one row per configured size, in increasing order. Raises ValueError if the columns have different
     lengths, or if the sizes do not increase.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 USUAL_JITTER_S = 1.0
 _SHARE_OF_RUN = 0.05
-"""In short runs, the default range of the random start offset, as a fraction of the shortest run's duration."""
+"""Default range of the random start offset in short runs, as a fraction of the shortest run's duration."""
 MOST_TRIALS = 24
 """Maximum number of scenarios of a study that are checked for randomness."""
 

@@ -45,7 +45,7 @@ def tins(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def induced(run: Run) -> tuple[Array, Array]:
-    """Returns the real-time flow's queueing delay: times in seconds, and the mean of each sample in ms.
+    """Returns the real-time flow's queueing delay: sample times in seconds, and the mean delay of each sample in ms.
 
     Samples without an arriving datagram are excluded.
     """

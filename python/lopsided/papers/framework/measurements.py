@@ -220,7 +220,8 @@ class Measurements:
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
-        """Returns measurements that contain only `experiment`. Its rows are the rows of `other` with these labels."""
+        """Returns measurements of only `experiment`. Its rows are the rows of the experiment `other` with these
+        labels."""
         import polars as pl
 
         kept = [*self._labels[experiment], *_IDENTITY]

@@ -123,8 +123,8 @@ class Reproduction:
         return held_in_short(self.of_paper)
 
     def counts(self) -> list[str]:
-        """Returns sentences with the number of statements that hold, and the number that this kind of run cannot
-        judge."""
+        """Returns sentences with the number of statements that hold, and the number of statements that this kind of
+        run cannot judge."""
         if not self.claims:
             return []
         left = left_to_live(self.paper)

@@ -83,7 +83,8 @@ def _saved_bytes(run: Run, link: str) -> float:
 def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
     """Returns the ACKs per segment, the bytes per ACK, and the fraction of compressed ACKs.
 
-    An ACK is compressed if its gap to the previous ACK is less than half of the gap at which both were sent.
+    An ACK is compressed if the time between its arrival and the previous ACK's arrival is less than half of the time
+    between the sending of these two ACKs.
     """
     import polars as pl
 

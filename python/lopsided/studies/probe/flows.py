@@ -41,8 +41,8 @@ KERNEL = Stack()
 
 @dataclass(frozen=True)
 class Flow:
-    """One connection: `up` to the sink, `down` from the sink. The connection ends after `duration_s`, or after `size`
-    bytes if `size` is not 0."""
+    """One connection, which carries data to the sink (`up`) or from the sink (`down`). The connection ends after
+    `duration_s`, or after `size` bytes if `size` is not 0."""
 
     name: str
     direction: str

@@ -95,8 +95,8 @@ class Range:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The first and the last value of the range. If one of them is the best value found, better values may exist
-        outside the range."""
+        """The first and the last value of the range. If the search finds its best trial at one of these values, better
+        values may exist outside the range."""
         return self.of(self.first), self.of(self.last)
 
     @property

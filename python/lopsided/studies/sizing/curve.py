@@ -131,7 +131,7 @@ def _spaced(sizes: Sequence[int], count: int) -> list[int]:
 
 
 def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Returns true if more seeds would hardly move the knee."""
+    """Returns true if additional seeds would probably leave the knee where it is."""
     curve = curve_of(rows)
     tried = [row["buffer_packets"] for row in curve]
     place = tried.index(measured(curve).knee_packets)

@@ -160,7 +160,7 @@ def _jain(view: View) -> float | None:
 
 
 def _least_share(view: View) -> float | None:
-    """Returns the slowest flow's goodput, relative to an equal share."""
+    """Returns the slowest flow's goodput divided by the mean goodput of all flows; 0 if nothing was delivered."""
     rates = view.goodputs()
     return min(rates) * len(rates) / sum(rates) if sum(rates) else 0.0
 

@@ -127,8 +127,8 @@ def _of_flow(arms: list[Row], name: str, goodput: str, axes: list[str], *, named
 
 
 def _extremes(rows: list[Row], column: str) -> tuple[Row, Row]:
-    """Returns the rows with the largest and the smallest value. If several rows have the value, the first row
-    counts."""
+    """Returns the rows with the largest and the smallest value. If several rows have the same value, the first of
+    these rows is returned."""
     return max(rows, key=lambda row: row[column]), min(rows, key=lambda row: row[column])
 
 
