@@ -199,7 +199,7 @@ def _jain(m: Measurements, k: float, queue: str = "fifo") -> Measured:
 
 @listed
 def reverse_congestion_is_unfair(m: Measurements) -> Verdict:
-    """Jain's index of four downloads is at least 0.1 lower at k = 8 and at k = 16 than at k = 0.5."""
+    """Jain's index of four downloads is at least 0.1 lower at an asymmetry k of 8 and of 16 than at a k of 0.5."""
     plain = _jain(m, 0.5)
     return at_most(plain.value - CONSIDERABLY, [_jain(m, 8), _jain(m, 16)]).but(
         plain, criterion="at least 0.1 lower than at k = 0.5, at k = 8 and at k = 16"
@@ -208,14 +208,14 @@ def reverse_congestion_is_unfair(m: Measurements) -> Verdict:
 
 @listed
 def connections_with_buffers_are_fair(m: Measurements) -> Verdict:
-    """With one queue per connection, Jain's index is at least 0.95 at each k above 1."""
+    """With one queue per connection, Jain's index of the downloads is at least 0.95 at each asymmetry k above 1."""
     return at_least(FAIR, [_jain(m, k, "sfq") for k in (2, 8, 16)]).but(*(_jain(m, k) for k in (2, 8, 16)))
 
 
 @listed
 def upload_makes_asymmetry(m: Measurements) -> Verdict:
-    """At k = 0.4, an upload raises the number of data packets per ACK to at least 2, and reduces the utilisation by at
-    least 10 %."""
+    """At an asymmetry k of 0.4, an upload raises the number of data packets per ACK to at least 2. The
+    upload reduces the utilisation by at least 10 %."""
     alone, beside = (
         number(f"data packets for each ACK, {name}", m.value("two-way", "packets_per_ack", upload=upload))
         for name, upload in (("alone", "none"), ("next to an upload", "one"))

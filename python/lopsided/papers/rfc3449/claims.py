@@ -52,14 +52,15 @@ def filled(m: Measurements, k: float, d: int, compression: str = "none") -> Meas
 
 @listed
 def clock_without_delay(m: Measurements) -> Verdict:
-    """The download fills its line at each ratio k up to 1, and at no ratio from 1.4 on."""
+    """With one ACK per segment, the download fills its line at each normalised bandwidth ratio k up to 1, and at no k
+    from 1.4 on."""
     below, above = ([filled(m, k, 1) for k in KS if (k > 1) == is_above] for is_above in (False, True))
     return all_of(at_least(FILLS, below), at_most(FILLS, above))
 
 
 @listed
 def clock_with_delay(m: Measurements) -> Verdict:
-    """With one ACK per 2 segments, the download fills its line at no ratio k above 0.5."""
+    """With one ACK per 2 segments, the download fills its line at no normalised bandwidth ratio k above 0.5."""
     found = {k: filled(m, k, 2) for k in KS if k > 0.5}
     full = max((k for k, each in found.items() if each.value >= FILLS), default=0.0)
     return at_most(FILLS, found.values()).but(
@@ -70,7 +71,7 @@ def clock_with_delay(m: Measurements) -> Verdict:
 
 @listed
 def uplink_first(m: Measurements) -> Verdict:
-    """At k = 8, the download does not fill its line, with one ACK per 1, 2 or 4 segments."""
+    """With one ACK per 1, 2 or 4 segments, the download does not fill its line at a bandwidth ratio k of 8."""
     rarely = [number(each.name, each.value, each.unit) for each in (filled(m, 8.0, d) for d in DS if d >= 8)]
     return at_most(FILLS, [filled(m, 8.0, d) for d in DS if d < 8]).but(*rarely)
 
@@ -152,13 +153,14 @@ def _over_decimation(m: Measurements, load: str) -> Measured:
 
 @listed
 def filter_before_decimation(m: Measurements) -> Verdict:
-    """If bursts are limited, the download is on average at least as fast with the filter as with decimation."""
+    """If bursts are limited, the download's mean goodput with an ACK filter is at least its mean goodput with ACK
+    decimation."""
     return at_least(1.0, [_over_decimation(m, load) for load in setup.LOADS])
 
 
 @listed
 def acks_first_starve(m: Measurements) -> Verdict:
-    """On at least one path, acks-first scheduling reduces the upload's goodput by more than 50 %."""
+    """On at least one of the RFC's paths, acks-first scheduling reduces the upload's goodput by more than 50 %."""
     return at_most(HARMS_UP, [worst(ratios(m, "then", mechanism("acks-first")), "up")])
 
 

@@ -162,7 +162,7 @@ def shares_fairly(m: Measurements) -> Verdict:
 
 @listed
 def aggressive_on_long_ways(m: Measurements) -> Verdict:
-    """Compatible TCP's mean share is 0 to 10 percentage points higher at 60 and 70 ms than at 30 and 40 ms."""
+    """Compatible TCP's mean share is 0 to 10 percentage points higher at RTTs of 60 and 70 ms than at 30 and 40 ms."""
     shares = [each.value for each in _shares(m, "literal")]
     short, long = float(np.mean(shares[:2])), float(np.mean(shares[3:]))
     more = number("share at 60 and 70 ms less that at 30 and 40", long - short, "points")

@@ -182,7 +182,8 @@ def interference_turns_periodic(m: Measurements) -> Verdict:
 
 @listed
 def downlink_idles(m: Measurements) -> Verdict:
-    """On the two most asymmetric links, the fraction of time with an empty R1 rises with the uplink buffer."""
+    """On the two most asymmetric links, the fraction of time in which the downlink's buffer (R1) is empty rises with
+    the uplink buffer. With 50 packets, this fraction is at least 30 %."""
     verdicts: list[Verdict] = []
     for line in LINES[1:]:
         empty = curve(m, line, "downlink_empty_share")

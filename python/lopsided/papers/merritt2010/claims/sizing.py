@@ -45,8 +45,8 @@ def rtt_alone(m: Measurements) -> Verdict:
 
 @listed
 def acks_alone_never_queue(m: Measurements) -> Verdict:
-    """For a download alone, the queueing delay in R2 is at most 2 % of the RTT, and the RTT varies by at most 2 % over
-    all buffers."""
+    """For a download alone, the queueing delay in the uplink's buffer (R2) is at most 2 % of the RTT. The RTT varies by
+    at most 2 % over all sizes of this buffer."""
     verdicts: list[Verdict] = []
     for line in LINES:
         rtt, wait = curve(m, line, "rtt_alone_ms").median, curve(m, line, "wait_up_alone_ms").median
