@@ -192,7 +192,7 @@ class Streams:
 
 
 def _late_ns(seen: Seen | None) -> int:
-    """Returns the time in ns for which received data has at least waited in the kernel; 0 if unknown."""
+    """Returns the minimum time in ns that received data waited in the kernel; 0 if unknown."""
     return max(0, seen.since_data_ms * 1_000_000 - _TICK_NS) if seen is not None else 0
 
 

@@ -71,8 +71,8 @@ class Parameter:
     """True if the packets show the value directly. The interval then needs no simulations."""
 
     def value(self, position: float) -> float:
-        """Returns the value at a position. A position is the difference of the logarithms of value and starting value,
-        divided by the spread."""
+        """Returns the value at a position. A position is the difference between the logarithms of the value and of the
+        starting value, divided by the spread."""
         return float(self.start * np.exp(position * self.spread))
 
 
