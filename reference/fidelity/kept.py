@@ -44,7 +44,7 @@ MARK, WORLD_MARK = 12, 6
 
 @dataclass(frozen=True)
 class Wanted:
-    """A run on Linux that a page needs."""
+    """A run on Linux whose results a page of the documentation shows."""
 
     name: str
     fingerprint: str

@@ -54,7 +54,7 @@ class Cell:
     control: str
     of: Runnable
     instead: str = ""
-    """A congestion control that replaces the congestion control of the cell `of`; empty for no replacement."""
+    """The congestion control to use instead of the one in `of`. If empty, `of` is not changed."""
 
     def scenario(self, seed: int = SEED) -> Scenario:
         """Returns the scenario, ready to run."""

@@ -51,8 +51,8 @@ def ladder() -> list[str]:
 
 
 def picoquic() -> list[str]:
-    """Returns a table of the download in `ladder` on the line of picoquic's bbr_asym100: a delay of 1 ms in each
-    direction, 0.75 ms of jitter, and a buffer of 50 ms."""
+    """Returns a table of a download at several uplink rates. The path is that of picoquic's test bbr_asym100: a delay
+    of 1 ms in each direction, 0.75 ms of jitter, and a buffer of 50 ms."""
     # picoquic's link accepts a packet if at most 50 ms of packets are queued before this packet. The buffer must
     # therefore be 50 ms plus one packet.
     return _ladder(

@@ -6,7 +6,7 @@ from lopsided.errors import LopsidedError
 
 
 class FetchError(LopsidedError):
-    """The download cannot be completed, even by another attempt."""
+    """The download failed, and another attempt would fail too."""
 
 
 class Trouble(Exception):

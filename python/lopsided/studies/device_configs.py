@@ -195,7 +195,7 @@ def discipline_configs(
     )
 
 
-# The settings of `tc` per discipline, by the scenario's key.
+# For each discipline, the keys of the scenario that are also settings of `tc`.
 _TC_WORDS: Mapping[str, tuple[str, ...]] = {
     "codel": ("target", "interval"),
     "fq_codel": ("target", "interval"),

@@ -81,8 +81,8 @@ def many(found: Mapping[str, Packets]) -> View:
 
 
 def flows(found: Packets) -> View:
-    """Returns a table with one row per flow and host: the time of the first difference, and of the first difference in
-    content."""
+    """Returns a table with one row per flow and host: the first packet that differs between the worlds in time or
+    content, and the first packet that differs in content."""
     rows = [[one.flow, one.host, f"{one.packets[0]:,}", *_after(one.first), *_after(one.parted)] for one in found.found]
     return View([*words("flow", "at"), *numbers("packets", "differ after", "s", "part after", "s")], rows, keys=2)
 

@@ -70,7 +70,7 @@ def measured(
 
 
 def judged(metrics: str, *, by: str, where: str = "", **conditions: str) -> Rule:
-    """Returns a rule for published values that are words. The statement with the key `by` judges these words."""
+    """Returns a rule for published values that are words, not numbers. The statement with the key `by` covers them."""
     return Rule(tuple(metrics.split()), where, conditions, by=by)
 
 

@@ -33,7 +33,7 @@ GOODPUT = Reading("goodput", "", "performance", "down_share", "up_share")
 """Performance by eq 1.2, computed from the bytes that the application receives (MER-A08)."""
 
 WINDOWS = Reading("mean window over mean RTT", "-by-windows", "logged_performance", "logged_down", "logged_up")
-"""Performance by eq 1.2 as in the scripts of appendices E, F and I."""
+"""Performance by eq 1.2, computed as in the scripts of the thesis (appendices E, F and I)."""
 
 BOTH_READINGS = (GOODPUT, WINDOWS)
 

@@ -51,9 +51,10 @@ CAP_S = 0.02
 AGREE_S = 4e-3
 """Largest mean difference in seconds at which measured and computed arrival times agree."""
 MOST_OVERHEAD = 60
-"""Largest plausible framing in bytes per packet."""
+"""Largest plausible overhead of the framing, in bytes per packet."""
 SURE_BYTES = 0.25
-"""Largest standard error of the framing, in bytes. If the error is larger, the framing stays unknown."""
+"""Largest accepted standard error of the overhead per packet, in bytes. If the error is larger, the framing stays
+unknown."""
 CELL, CELL_PAYLOAD = 53, 48
 """Size in bytes of an ATM cell and of its payload (ITU-T I.361)."""
 MOST_AHEAD = 1.2

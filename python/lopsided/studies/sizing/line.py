@@ -113,7 +113,8 @@ def default_sizes(line: Line, count: int = 14) -> list[int]:
     """Returns buffer sizes to test, in packets, with smaller steps at small sizes. The largest size is twice the
     model's bound, but at least 50 and at most 2,000 packets.
 
-    The download's window is at most its BDP plus its buffer. Half of this window is a bound for inequality 6.6.
+    The download's window is at most its BDP plus its buffer. Half of this window is a bound for the buffer in
+    inequality 6.6 of merritt2010.
     """
     pipe = metrics.bandwidth_delay_product_bytes(line.down_bps, line.rtt_s)
     queue = line.queue_down.count * (PACKET_BYTES if line.queue_down.unit == "packets" else 1)

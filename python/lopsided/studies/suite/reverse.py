@@ -31,7 +31,8 @@ FORWARD = "as in the source"
 
 @dataclass(frozen=True)
 class Line:
-    """A reverse path: the ratio of the rates, the load, and the remedy for ACKs."""
+    """A reverse path: the ratio of the forward rate to the reverse rate, whether the reverse link also carries data,
+    and the remedy for ACKs."""
 
     ratio: int
     loaded: bool
