@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from types import FrameType, TracebackType
-    from typing import NoReturn
+    from typing import Any, NoReturn
 else:
     # The C part of `signal` is built in, so this import reads no file.
     import _signal as signal
@@ -93,3 +93,33 @@ class Interruptible:
         again = threading.Timer(_AGAIN_S, os.kill, [os.getpid(), number])
         again.daemon = True
         again.start()
+
+
+class Delayed:
+    """Inside the block, SIGINT, SIGTERM and SIGHUP have no effect. The first of them takes effect after the block.
+
+    Use this for short steps that must not stop in the middle. Without effect outside the main thread, because Python
+    handles signals only there.
+    """
+
+    def __enter__(self) -> None:
+        self._arrived: list[int] = []
+        self._before: dict[int, Any] = {}
+        numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+        for number in numbers:
+            # Signals that end the process without a handler keep this effect.
+            if number is not None and callable(handler := signal.getsignal(number)):
+                try:
+                    signal.signal(number, self._arrive)
+                except ValueError:  # This is not the main thread.
+                    return
+                self._before[number] = handler
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        for number in self._arrived[:1]:
+            self._before[number](number, None)
+
+    def _arrive(self, number: int, _frame: FrameType | None) -> None:
+        self._arrived.append(number)

@@ -15,6 +15,7 @@ import pytest
 
 import lopsided as lop
 from lopsided import cli
+from lopsided.data import locks
 from lopsided.data import run_folder as folders
 from lopsided.studies import search as study
 from lopsided.studies.search import log
@@ -205,6 +206,22 @@ def test_finished_trials_are_kept_and_more_trials_continue(short, tmp_path):
     other = study.prepared(short, LIMITS, "goodput.download", (), (), trials=20)
     with pytest.raises(lop.FolderError, match="already holds"), log.kept(tmp_path / "parts", other):
         pass
+
+
+def test_an_interrupt_during_a_write_takes_effect_after_the_write(adsl, tmp_path, monkeypatch):
+    searcher = study.prepared(adsl, LIMITS, "goodput.download", (), (), trials=2)
+    found = locks.is_of
+
+    def interrupted(*locked):
+        os.kill(os.getpid(), signal.SIGINT)
+        return found(*locked)
+
+    with log.kept(tmp_path / "there", searcher), monkeypatch.context() as patch:
+        patch.setattr(locks, "is_of", interrupted)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                searcher.log(searcher.done)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lopsided import interrupts
 from lopsided.data import output
 from lopsided.data import run_folder as folders
 from lopsided.errors import FolderError
@@ -103,7 +104,8 @@ def _frame(searcher: Searcher, done: Mapping[Key, Done]) -> pl.DataFrame:
 
 
 def _write(folder: Path, searcher: Searcher, done: Mapping[Key, Done]) -> None:
-    with output.whole_file(folder / RUNS) as temporary:
+    # An interrupt during the write would leave the file locked, and `Searcher.run` writes it again after an interrupt.
+    with interrupts.Delayed(), output.whole_file(folder / RUNS) as temporary:
         _frame(searcher, done).write_parquet(temporary)
 
 
