@@ -13,7 +13,7 @@ def target_folder() -> Path:
 
 
 def build_bench(built: Path) -> str:
-    """Builds lopsided's benchmark program with the settings of a release build. Returns the path of the program."""
+    """Builds lopsided's benchmark program in release mode in the folder `built`. Returns the path of the program."""
     build = ["cargo", "build", "--quiet", "--release", "--package", "lopsided-sim", "--example", "bench"]
     subprocess.run(build, cwd=ROOT, check=True)
     return str(built / "release" / "examples" / "bench")

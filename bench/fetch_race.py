@@ -50,7 +50,7 @@ MODES = {"fetch": "fair", "fetch --greedy": "greedy", "fetch --single": "single"
 TOOLS = ("curl", "aria2c -x8", "fetch --greedy", "fetch", "share")
 SETTLED_S = 10.0
 SEEDS = 12
-"""Number of seeds of the simulated downloads."""
+"""Number of simulated runs of each tool. Each run uses a different seed."""
 LOPSIDED = [str(Path(sys.executable).with_name("lopsided"))]
 SCENARIO = """
 [scenario]
@@ -80,18 +80,19 @@ BEGUN = time.monotonic()
 
 @dataclass
 class Found:
-    """The results of each tool."""
+    """The measured values of all downloads, either on a real path or in the simulator."""
 
     rates: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    """Goodput of each download in Mbit/s, including the time in which the tool starts."""
+    """For each tool, the goodput of its downloads in Mbit/s. The start of curl and aria2 is part of the measured
+    time."""
     shares: list[float] = field(default_factory=list[float])
     recordings: list[Recording] = field(default_factory=list["Recording"])
-    """Recordings of `fetch`'s controller."""
+    """The controller inputs that `fetch` recorded in each download."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """A finished run of a tool, with its output."""
+    """A finished download by one tool."""
 
     tool: str
     seconds: float
@@ -100,7 +101,7 @@ class Download:
     out: Path
     steps: Path
     note: str
-    """Describes the delays that the load of this machine caused."""
+    """Text about the delays that the load of this machine caused."""
 
 
 class RealTime:
@@ -214,7 +215,7 @@ class VirtualTime:
 
 
 def of(tool: str, url: str, out: Path, steps: Path | None) -> list[str]:
-    """Returns the command line of a tool."""
+    """Returns the command with which a tool downloads `url` to `out`."""
     if tool == "curl":
         return ["curl", "-s", "-o", str(out), url]
     if tool == "aria2c -x8":
@@ -225,8 +226,8 @@ def of(tool: str, url: str, out: Path, steps: Path | None) -> list[str]:
 
 
 def joins_after_s(seed: int) -> float:
-    """Returns the start time of curl in seconds: a random time in the first second, as for curl's download in the
-    simulator."""
+    """Returns a random start time for curl, from 0 s to 1 s. The plain flow in the simulator also starts in this
+    interval."""
     return random.Random(seed).random()
 
 
@@ -272,7 +273,7 @@ def race(world: RealTime | VirtualTime, given: argparse.Namespace, seed: int, fo
     for download in world.downloads(seed, tools):
         tool, seconds = download.tool, download.seconds
         if tool.startswith("fetch"):
-            # Exclude the time in which Python starts, because it does not depend on the path.
+            # Exclude the start of the Python interpreter, because its duration does not depend on the path.
             seconds = json.loads(download.said)["seconds"]
         if download.code or download.out.read_bytes() != contents(given.size):
             raise SystemExit(f"{tool} failed: {download.said}")
@@ -291,19 +292,19 @@ def tell(what: str, note: str) -> None:
 
 
 def lateness(path: LossyPath) -> str:
-    """Formats the lateness of the packets that the path delivered."""
+    """Returns a text with the machine's load, and the delays of packets and processes that the load caused."""
     late = f"packets {path.late.quantile_ms(0.99):.1f} ms late (99 %)"
     return f"load {os.getloadavg()[0]:.1f}, {late}, a process {path.woken_late.quantile_ms(0.99):.1f} ms"
 
 
 def clock() -> str:
-    """Returns the time since the start in minutes and seconds."""
+    """Returns the time since the start of this program as `minutes:seconds`."""
     seconds = int(time.monotonic() - BEGUN)
     return f"{seconds // 60}:{seconds % 60:02}"
 
 
 def simulated_path(seconds: float, loss: float, flows: str) -> Scenario:
-    """Returns a scenario of the path with these flows."""
+    """Returns a scenario with the emulated path and the given flows."""
     import lopsided as lop
 
     return lop.Scenario.from_text(SCENARIO.format(duration=seconds, loss=loss, flows=flows))
@@ -333,7 +334,7 @@ def simulated(given: argparse.Namespace) -> Found:
 
 
 def settled_share(run: Run, until_s: float) -> float:
-    """Returns the first flow's fraction of all bytes. The first 10 s are excluded."""
+    """Returns the fraction of all delivered bytes that `fetch` received. The first 10 s are excluded."""
     from lopsided import metrics
 
     rates = [
@@ -344,7 +345,7 @@ def settled_share(run: Run, until_s: float) -> float:
 
 
 def show(real: Found, model: Found, given: argparse.Namespace) -> None:
-    """Prints the real and the simulated results, the causes of the differences between them, and the targets."""
+    """Prints the real and the simulated results, the controller's inputs in both, and the targets."""
     print(f"\n{given.size / 1e6:g} MB over 10 Mbit/s, 100 ms, {given.loss:.2%} lost; medians, least to most")
     for tool, rates in real.rates.items():
         beside = f"   simulated {spread(model.rates[tool])}" if tool in model.rates else ""
@@ -378,7 +379,8 @@ def explain(real: list[Recording], model: list[Recording]) -> None:
 
 
 def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
-    """Returns the targets that were measured. Each has a text, the measured value, and true if the target is met."""
+    """Returns, for each target that was measured, its text, the measured value, and true if the value meets the
+    target."""
     found: list[tuple[str, float, bool]] = []
     if {"curl", "fetch"} <= real.rates.keys():
         ratio = middle(real.rates["fetch"]) / middle(real.rates["curl"])
@@ -387,7 +389,7 @@ def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
         part = middle(real.shares)
         found.append(("share beside one curl: 0.40 to 0.60", part, 0.4 <= part <= 0.6))
     if real.recordings:
-        # Compare the rates from the first request on, because the time before this request differs between the paths.
+        # Compare rates measured from the first request, because the time before this request differs between the paths.
         ratio = middle(rates_of(real.recordings)) / middle(rates_of(model.recordings))
         found.append(("rate, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))
     if real.shares:
@@ -402,12 +404,11 @@ def rates_of(recordings: list[Recording]) -> list[float]:
 
 
 def middle(values: list[float]) -> float:
-    """Returns the median."""
     return statistics.median(values)
 
 
 def spread(values: list[float], scale: float = 1.0) -> str:
-    """Formats the median, the minimum and the maximum."""
+    """Returns a text with the median, the minimum and the maximum."""
     return f"{scale * middle(values):5.2f} ({scale * min(values):.2f} to {scale * max(values):.2f})"
 
 

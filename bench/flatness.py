@@ -34,7 +34,7 @@ TARGET_ASIDE = 2.0
 
 @dataclass(frozen=True)
 class CountCost:
-    """The cost per packet with a given number of flows."""
+    """The cost of a run with a given number of flows."""
 
     flows: int
     simulated_s: int
@@ -47,7 +47,7 @@ class CountCost:
 
 @dataclass(frozen=True)
 class AsideCost:
-    """The relative cost of a feature: the cost with the feature divided by the cost without the feature."""
+    """The CPU time per packet with a feature, and its ratio to the CPU time without the feature."""
 
     what: str
     cpu_us_per_packet: float
@@ -115,7 +115,7 @@ def rows(costs: list[CountCost]) -> list[tuple[str, ...]]:
 
 
 def aside_rows(costs: list[AsideCost]) -> list[tuple[str, ...]]:
-    """Returns one row per feature. A row is marked if the feature misses its target."""
+    """Returns one table row per feature. The row contains `!` if the feature costs more than its target."""
     return [
         (
             cost.what,
@@ -127,7 +127,7 @@ def aside_rows(costs: list[AsideCost]) -> list[tuple[str, ...]]:
 
 
 def verdicts(costs: list[CountCost], beside: list[AsideCost]) -> list[str]:
-    """Returns the targets with the measured values."""
+    """Returns one sentence per target, with the measured value."""
     said = []
     all_of = [cost for cost in costs if cost.flows <= MOST_FLAT]
     within = [cost for cost in costs if WINDOW[0] <= cost.flows <= WINDOW[1]]

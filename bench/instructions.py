@@ -21,7 +21,7 @@ from bench_program import build_bench, target_folder
 BOUNDS = Path(__file__).with_name("instructions.toml")
 HISTORY = Path(__file__).with_name("history.csv")
 MEMORY_FLOWS = (100, 1_100)
-"""Numbers of flows in two runs. The memory per flow is computed from the difference in memory between these runs."""
+"""Numbers of flows in the two runs that are compared to compute the memory per flow."""
 
 
 def count(program: str, arguments: list[str]) -> tuple[int, int]:
@@ -60,7 +60,7 @@ MEASURES = {"instructions a packet": per_packet, "octets a flow": memory_per_flo
 
 
 def measure() -> list[tuple[str, float, int, str]]:
-    """Returns each workload with its value, its bound and its unit."""
+    """Returns the name, the measured value, the bound and the unit of each workload."""
     program = build_bench(target_folder())
     bounds = tomllib.loads(BOUNDS.read_text())
     return [
@@ -71,7 +71,7 @@ def measure() -> list[tuple[str, float, int, str]]:
 
 
 def record(measured: dict[str, float]) -> None:
-    """Adds the values of the last commit to the history."""
+    """Appends a line with the measured values and the subject of the last commit to history.csv."""
     subject = subprocess.run(["git", "log", "-1", "--format=%s"], capture_output=True, text=True, check=True)
     with HISTORY.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -85,7 +85,7 @@ def record(measured: dict[str, float]) -> None:
 
 
 def main() -> None:
-    """Measures each workload, and prints the number of workloads that met their bounds."""
+    """Measures each workload. Prints the measured values and the number of values within their bounds."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--record", action="store_true", help="add a line to history.csv")
     asked = arguments.parse_args()

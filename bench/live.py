@@ -52,7 +52,7 @@ def outside(rate_bps: float, seconds: float) -> None:
             if word == b"go":
                 break
             sock.sendto(word, peer)
-        # Use UDP segmentation offload, so that the sender can exceed the link's rate.
+        # Use UDP segmentation offload: with one system call per datagram, the sender could not exceed the link's rate.
         group = max(1, min(40, int(rate_bps / 8 / PACKET / 200)))
         sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD)
         octets = bytes(PAYLOAD * group)
@@ -63,7 +63,7 @@ def outside(rate_bps: float, seconds: float) -> None:
                 time.sleep(due - now)
             with contextlib.suppress(OSError):
                 sock.sendto(octets, peer)
-            # If the sender is late, send at most the datagrams of the last 10 ms.
+            # If the sender is more than 10 ms late, send only the datagrams that were due in the last 10 ms.
             due = max(due + pause, now - 0.01)
 
 
@@ -103,8 +103,9 @@ def inside(host: str, seconds: float) -> None:
 
 
 def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
-    """Returns the distances of the timestamps from their regression line, in microseconds."""
-    # Skip the start, in which the queue is still filling.
+    """Returns percentiles of the timestamps' distance from their regression line, in microseconds, and the measured
+    rate."""
+    # Skip the first 20 % of the datagrams, because the queue is still filling.
     kept = stamps[len(stamps) // 5 :]
     (first, began), (last, ended) = kept[0], kept[-1]
     # Estimate the rate by regression, because emulators count different numbers of bytes per packet.
@@ -122,7 +123,7 @@ def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
 
 
 def cpu_s(pids: list[int]) -> float:
-    """Returns the total CPU time of the processes' main threads, which forward the packets."""
+    """Returns the total CPU time in seconds of the main threads of `pids`. These threads forward the packets."""
     spent = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -132,7 +133,7 @@ def cpu_s(pids: list[int]) -> float:
 
 
 def named(word: str) -> list[int]:
-    """Returns the process IDs of this process's descendants with the name `word`."""
+    """Returns the process IDs of all processes whose command line begins with `word`."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -143,15 +144,15 @@ def named(word: str) -> list[int]:
 
 
 class Line:
-    """An emulator, with command prefixes for both ends of its link."""
+    """An emulator, and the command prefixes that start a program at the sender's and at the receiver's end of its
+    link."""
 
     def __init__(self, name: str, before: list[str], behind: list[str], host: str, process: str | None) -> None:
         self.name, self.before, self.behind, self.host, self.process = name, before, behind, host, process
         self.paced = name != BARE
         self.mahimahi = name == MAHIMAHI
         self.carries: list[str] = []
-        """The command that creates the link's devices. Empty if a prefix of the client's or server's command creates
-        the devices."""
+        """The command that creates the link's devices. Empty if a command prefix creates the devices."""
 
     def carry(self) -> subprocess.Popen[str]:
         """Starts the process that forwards packets between two devices, and assigns addresses to the devices."""
@@ -197,7 +198,7 @@ class Line:
         row: dict[str, object] = {"line": self.name, "rtt_us": found["rtt_us"]}
         if self.paced and len(found["stamps"]) > 10:
             row |= errors(found["stamps"])
-            # Include the datagrams that the receiver dropped.
+            # Also count the datagrams that the receiver's socket dropped, because the emulator forwarded them.
             count = found["stamps"][-1][0] + 1
         if spent and count:
             row["cpu_us_packet"] = spent / count * 1e6

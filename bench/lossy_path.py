@@ -1,9 +1,9 @@
 """Emulates a path with a rate, a queue, a delay and loss between two network namespaces.
 
 A dedicated process forwards packets between two TUN devices, so the kernel does not need netem. The process has a
-higher priority if permitted. It records the lateness of packets, and the wake-up delay of an ordinary process. Both
-directions have the delay. Rate, drop-tail queue and loss apply only downstream. The kernel's cache of TCP metrics is
-disabled.
+higher priority if permitted. It records the lateness of packets, and the wake-up delay of an ordinary process. Packets
+are delayed in both directions. Rate, drop-tail queue and loss apply only downstream. The kernel's cache of TCP metrics
+is disabled.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ _FORK = multiprocessing.get_context("fork")
 
 @dataclass(frozen=True)
 class Line:
-    """The settings of the path."""
-
     rate_bps: float = 10e6
     rtt_s: float = 0.1
     queue_s: float = 0.1
@@ -45,7 +43,7 @@ class Line:
 
 
 class Lateness:
-    """A histogram of delays in bins of 0.1 ms, in shared memory."""
+    """A histogram of delays in bins of 0.1 ms. The histogram is in memory that all processes share."""
 
     def __init__(self) -> None:
         self._counts = _FORK.RawArray("Q", 5000)
@@ -80,7 +78,7 @@ class LossyPath:
 
     @property
     def octets(self) -> collections.Counter[int]:
-        """The number of bytes that were forwarded downstream, by the server's port."""
+        """Number of bytes forwarded to the client, for each port of the server."""
         return collections.Counter({port: count for port, count in enumerate(self._octets) if count})
 
     def close(self) -> None:
@@ -131,7 +129,7 @@ class LossyPath:
 
 
 def _process(work: Callable[[], None]) -> int:
-    """Starts a process that only runs `work`. The process ends when its parent ends."""
+    """Starts a process that runs `work`, and returns its process ID. The process is killed when its parent ends."""
     process = os.fork()
     if process == 0:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -187,7 +185,7 @@ class Ends:
                 collections.deque(_packets(end), maxlen=0)
 
     def start(self, *command: str, **options: object) -> subprocess.Popen[str]:
-        """Runs a command at the client's end."""
+        """Starts a command in the client's network namespace."""
 
         def enter() -> None:
             _check(_LIBC.setns(self._namespace, _CLONE_NEWNET))

@@ -25,7 +25,6 @@ SYN_OPTIONS = b"\x02\x04\x05\xb4\x04\x02\x08\x0a" + bytes(8) + b"\x01\x03\x03\x0
 
 
 def main() -> None:
-    """Writes the capture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--connections", type=int, default=100_000)

@@ -36,12 +36,12 @@ MECHANISMS = {
     "TCP: sending and send buffer": "tcp/src/(send|connection/output)",
     "TCP: arrival of segments": "tcp/src/",
 }
-"""Each component, with a pattern for its source files. The first matching pattern determines a file's component."""
+"""Regular expressions for the source files of each component. A file belongs to the first component that matches."""
 
 
 def profile(program: str, arguments: list[str]) -> tuple[Counter[int], int, int]:
-    """Runs the program under callgrind. Returns the instructions at each address of the program, the instructions of
-    the libraries, and the number of delivered data packets."""
+    """Runs the program under callgrind. Returns the number of instructions executed at each address of the program, the
+    number of instructions executed in libraries, and the number of delivered data packets."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
         options = ["--dump-instr=yes", "--compress-pos=no", "--compress-strings=no", f"--callgrind-out-file={out}"]
@@ -55,8 +55,8 @@ def profile(program: str, arguments: list[str]) -> tuple[Counter[int], int, int]
         if line.startswith("ob="):
             in_program = line.removeprefix("ob=") == program
         elif line.startswith("calls="):
-            # Skip the next line. It contains the cost of the called function, which is already counted at the addresses
-            # of that function.
+            # Skip the next line, which contains the cost of the called function, which is already counted at the
+            # addresses of that function.
             after_call = True
         elif line.startswith("0x"):
             address, *_, cost = line.split()
@@ -73,7 +73,8 @@ def profile(program: str, arguments: list[str]) -> tuple[Counter[int], int, int]
 
 
 def sources(program: str, addresses: list[int]) -> list[str]:
-    """Returns the innermost source file of this project for each address, or an empty string if there is none."""
+    """Returns, for each address, this project's innermost source file in the chain of inlined functions, or an empty
+    string if no function in the chain belongs to this project."""
     symbolizer = ["llvm-symbolizer", f"--obj={program}", "--inlines", "--output-style=JSON"]
     asked = "\n".join(map(hex, addresses))
     found = subprocess.run(symbolizer, input=asked, capture_output=True, text=True, check=True).stdout
@@ -83,7 +84,7 @@ def sources(program: str, addresses: list[int]) -> list[str]:
 
 
 def main() -> None:
-    """Prints the instructions per packet of each component, the most expensive first."""
+    """Prints the number of instructions per packet for each component, in descending order."""
     program = build_bench(target_folder())
     own, libraries, packets = profile(program, sys.argv[1:])
     own_at_start, libraries_at_start, _ = profile(program, [*sys.argv[1:], "seconds=0"])

@@ -23,10 +23,11 @@ PACKETS = 400_000
 COUNTED = 10_000
 ROUNDS = 7
 RULES = ("ack_filter", "ack_filter/conservative", "ack_filter/aggressive", "ack_filter/accurate_ecn")
-"""Rules of the ACK filter: the rule of the paper, the two rules of CAKE, and the rule for accurate ECN."""
+"""Rules of the ACK filter: the rule of Balakrishnan et al. (1999), the two rules of CAKE, and the rule for accurate
+ECN."""
 TARGETS = (("fq_codel", "datagrams", 1000, 3.0), *((rule, "acks", 1000, 2.0) for rule in RULES))
-"""Discipline, traffic, number of flows, and the largest allowed ratio of the discipline's instructions to a FIFO's
-instructions."""
+"""Targets: discipline, traffic, number of flows, and the largest accepted ratio of the discipline's instructions per
+packet to a FIFO's."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class QueueCost:
 
 
 def measure(times: bool = True) -> list[QueueCost]:
-    """Measures all disciplines with datagrams. Also measures the ACK filters with ACKs."""
+    """Measures all disciplines with datagrams, and the ACK filters also with ACKs."""
     program = _build()
     kinds = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     costs = []
@@ -53,7 +54,7 @@ def measure(times: bool = True) -> list[QueueCost]:
 
 
 def _costs(program: str, kinds: list[str], traffic: str, flows: int, times: bool) -> list[QueueCost]:
-    """Measures the disciplines in turn, so that other load on the machine affects all disciplines equally. Takes the
+    """Measures the disciplines in turn, so that other load on the machine affects all disciplines equally. Reports the
     minimum of several tries."""
     word = ["acks"] if traffic == "acks" else []
 
@@ -110,7 +111,7 @@ def rows(costs: list[QueueCost]) -> list[tuple[str, ...]]:
 
 
 def verdict(costs: list[QueueCost]) -> str:
-    """Returns the targets with the measured values."""
+    """Returns one sentence per target, with the measured ratio."""
     said = []
     for kind, traffic, flows, most in TARGETS:
         found = next(cost for cost in costs if (cost.kind, cost.traffic, cost.flows) == (kind, traffic, flows))
@@ -135,7 +136,8 @@ def _cpu_s(command: list[str]) -> float:
 
 
 def _counted(command: list[str], starting: list[str]) -> float:
-    """Returns the number of instructions per packet."""
+    """Returns the instructions per packet of `command`, without the instructions of `starting`, which handles no
+    packets."""
 
     def instructions(command: list[str]) -> int:
         counting = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command]

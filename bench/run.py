@@ -31,14 +31,15 @@ PEER_PROGRAMS = ROOT / "bench" / "peers"
 TARGET_US = 0.33
 """Largest accepted CPU time per data packet in µs, for each workload."""
 TARGET_RATIO = 2.0
-"""Largest accepted CPU time of a congestion control, relative to Reno's CPU time."""
+"""Largest accepted ratio of a congestion control's CPU time per packet to Reno's."""
 TARGET_SPREAD = 1.3
-"""Largest accepted ratio between the CPU times of workloads with different windows, losses or numbers of flows."""
+"""Largest accepted ratio of the highest to the lowest CPU time per packet, over workloads with different windows,
+losses or numbers of flows."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A network and the TCP flows in this network."""
+    """A network, and the number and settings of the TCP flows in this network."""
 
     shown: str
     name: str
@@ -50,7 +51,7 @@ class Workload:
 
     @property
     def rate_bps(self) -> float:
-        """Rate of the bottleneck of `d100` and `d1g`."""
+        """Rate of the bottleneck in `d100` and `d1g`; 0 for `m`, whose rates are fixed."""
         return {"m": 0, "d100": 100e6, "d1g": 1e9}[self.name]
 
 
@@ -71,13 +72,11 @@ CONTROLLED = (Workload("M", "m", 240, flows=1), Workload("D 100M", "d100", 10))
 CONTROL_ROUNDS = 12
 
 Command = Callable[[Workload, float], list[str]]
-"""A function that returns the command for a workload up to a simulated time in seconds."""
+"""A function that returns the command to simulate a workload for a number of seconds."""
 
 
 @dataclass(frozen=True)
 class Simulator:
-    """A simulator to measure."""
-
     name: str
     prepare: Callable[[Path], Command | None]
     """A function that builds the program in a folder and returns its command. Returns `None` if the simulator is not
@@ -85,11 +84,11 @@ class Simulator:
     package: str = ""
     """Name of the simulator's Debian package."""
     at_once: float = 0.001
-    """The earliest simulated time in seconds at which the program can stop."""
+    """Shortest duration in seconds that the program can simulate. Used to measure the cost of starting the program."""
     trying_s: float = 3.0
-    """Time in seconds for repeated tries of a workload. At least one try is made."""
+    """A workload is run repeatedly for this time in seconds, and at least once."""
     stop_s: dict[str, int] = field(default_factory=dict)
-    """Shorter simulated times in seconds, by workload, for workloads that would take minutes."""
+    """Simulated time in seconds for workloads that would take minutes with their usual simulated time."""
 
 
 def prepare_lopsided(built: Path) -> Command | None:
@@ -141,7 +140,7 @@ PEERS = (
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a workload with one simulator."""
+    """The CPU time and the memory that one simulator needs for a workload."""
 
     simulator: str
     workload: str
@@ -150,12 +149,12 @@ class Cost:
     """Number of data packets that were delivered in order."""
     cpu_us_per_packet: float
     memory_mb: float | None
-    """Peak resident memory, if the program prints it."""
+    """Peak resident memory in MB; `None` if the program does not print it."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process that has ended."""
+    """The resources and the packet counts of a finished process."""
 
     cpu_s: float
     packets: int
@@ -164,7 +163,7 @@ class Process:
 
 
 def run(command: list[str]) -> Process:
-    """Runs a simulator's program, which prints `packets=N`."""
+    """Runs a simulator's program. The program must print the number of delivered data packets as `packets=N`."""
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(command, stdout=output, stdin=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
@@ -185,7 +184,8 @@ def run(command: list[str]) -> Process:
 
 
 def least(command: list[str], trying_s: float) -> Process:
-    """Returns the try with the least CPU time, because other load on the machine can only add CPU time."""
+    """Runs the command repeatedly, and returns the run with the lowest CPU time. Other load on the machine can only add
+    CPU time."""
     end = time.monotonic() + trying_s
     best = run(command)
     while time.monotonic() < end:
@@ -203,7 +203,7 @@ def measure(simulator: Simulator, command: Command, work: Workload) -> Cost:
 
 
 def compare(built: Path, console: Console) -> list[Cost]:
-    """Measures all simulators with the workloads that all simulators can run."""
+    """Measures all installed simulators with `COMPARED`, the workloads that all simulators can run."""
     costs = []
     for simulator in (LOPSIDED, *PEERS):
         command = simulator.prepare(built)
@@ -231,7 +231,7 @@ def vary(built: Path, console: Console) -> list[Cost]:
 
 @dataclass(frozen=True)
 class ControlCost:
-    """The cost of a congestion control on a workload."""
+    """The CPU time of a congestion control on a workload."""
 
     control: str
     workload: str
@@ -311,7 +311,7 @@ def varied_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
 
 
 def control_rows(costs: list[ControlCost]) -> list[tuple[str, ...]]:
-    """Returns one row per congestion control. A row is marked if the congestion control misses the target."""
+    """Returns one table row per congestion control. A value above the target is followed by `!`."""
     cells: dict[str, list[str]] = {}
     for cost in costs:
         mark = " !" if cost.of_reno > TARGET_RATIO else ""
@@ -324,7 +324,7 @@ INSTRUCTIONS_HEADER = ("lopsided", "measured", "at most", "in")
 
 
 def instruction_rows(console: Console) -> list[tuple[str, ...]]:
-    """Returns the values of instructions.py, if valgrind is installed."""
+    """Returns the values that instructions.py measures; empty if valgrind is not installed."""
     if shutil.which("valgrind") is None:
         console.print("valgrind is not installed: no instructions are counted")
         return []
@@ -333,7 +333,7 @@ def instruction_rows(console: Console) -> list[tuple[str, ...]]:
 
 
 def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCost]) -> list[str]:
-    """Returns the targets of the project with the measured values."""
+    """Returns one sentence per target of the project, with the measured value."""
     worst = max(cost.cpu_us_per_packet for cost in compared if cost.simulator == LOPSIDED.name)
     said = [f"Target of {TARGET_US} us a packet on every workload: {worst:.2f}, {met(worst <= TARGET_US)}."]
     if varied:
@@ -352,12 +352,11 @@ def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCos
 
 
 def met(holds: bool) -> str:
-    """Returns the result of a comparison with a target as text."""
     return "met" if holds else "missed"
 
 
 def as_markdown(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """Formats a table for the documentation."""
+    """Returns a table as Markdown."""
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -382,21 +381,21 @@ class Report:
     said: list[str] = field(default_factory=list)
 
     def add(self, name: str, header: tuple[str, ...], costs: Sequence[Any], rows: list[tuple[str, ...]]) -> None:
-        """Adds a table."""
+        """Prints a table and writes all results."""
         self.measured[name] = [cost if isinstance(cost, tuple) else asdict(cost) for cost in costs]
         self.tables.append(as_markdown(header, rows))
         show(self.console, header, rows)
         self.write()
 
     def say(self, sentences: list[str]) -> None:
-        """Adds sentences about targets."""
+        """Prints sentences about targets and writes all results."""
         self.said += sentences
         self.console.print("\n".join(sentences))
         self.write()
         self.console.print(f"Written: {self.folder}/results.json and results.md")
 
     def write(self) -> None:
-        """Writes all measurements so far."""
+        """Writes the measurements made so far to `results.json` and `results.md`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         written = {**self.measured, "said": self.said}
         (self.folder / "results.json").write_text(json.dumps(written, indent=2) + "\n")

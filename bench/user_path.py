@@ -1,4 +1,5 @@
-"""Measures the CPU time of the steps that a user waits for: start, check, a run with its report, one run of a sweep.
+"""Measures the CPU time of the steps that a user waits for: the program's start, `check`, a run with its report, and
+one run of a sweep.
 
 Each value is the CPU time of the command in a separate process, as the minimum of several tries.
 """
@@ -17,8 +18,8 @@ ACCESS_LINE = str(ROOT / "scenarios" / "adsl.toml")
 TWO_MINUTES = ("--set", "scenario.duration=120 s")
 TRIES = 5
 SWEPT = 100
-"""Number of additional seeds in the longer of two sweeps. The cost of one run is computed from the difference between
-the CPU times of the two sweeps."""
+"""Difference in the number of seeds between two sweeps. The cost of one run is computed from the difference between the
+CPU times of the two sweeps."""
 SIMULATE = """\
 import sys, time
 import lopsided as lop
@@ -34,7 +35,7 @@ print((time.process_time() - begun) / 20)
 
 @dataclass(frozen=True)
 class Step:
-    """The cost of a step, in seconds or as a ratio, and the project's target."""
+    """The CPU time of a step in seconds, or a ratio of CPU times, and the project's target."""
 
     what: str
     cost: float
@@ -49,7 +50,7 @@ HEADER = ("what a user waits for", "CPU", "at most")
 
 
 def measure() -> list[Step]:
-    """Measures all steps with the commands of this interpreter's environment."""
+    """Measures all steps with the `lopsided` package of this Python interpreter."""
     simulation = min(float(_python("-c", SIMULATE, ACCESS_LINE)) for _ in range(TRIES))
     with tempfile.TemporaryDirectory() as folder:
         whole = _least("run", ACCESS_LINE, *TWO_MINUTES, "--out", f"{folder}/run", "--overwrite")
@@ -66,7 +67,7 @@ def measure() -> list[Step]:
 
 
 def rows(steps: list[Step]) -> list[tuple[str, ...]]:
-    """Returns one row per step. A row is marked if the step misses its target."""
+    """Returns one table row per step. The target is followed by `!` if the step misses it."""
     return [
         (
             step.what,

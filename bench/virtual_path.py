@@ -1,4 +1,4 @@
-"""Runs programs of this machine in virtual time, on user-mode Linux, over a scenario's links.
+"""Runs this machine's programs over a scenario's links on user-mode Linux, in virtual time.
 
 The virtual clock stops while a program computes, so computing takes no virtual time, and the machine's load has no
 effect. The seed of a run is also the seed of netem, so runs are repeatable.
@@ -21,12 +21,12 @@ from lopsided.worlds.kernel import backend, captures, cleanup, plan, translate
 from lopsided.worlds.kernel.guest.job import Program
 
 AT_CLIENT = "host-client"
-"""Name of the capture at the client."""
+"""Name of the capture that is taken at the client."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a program: its exit code, and its duration in virtual seconds. Both are `None` if the program was
+    """How a program ended: its exit code and its duration in virtual seconds. Both are `None` if the program was
     killed."""
 
     code: int | None
@@ -36,18 +36,19 @@ class Ended:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run and its folder. The folder is deleted when the `with` block ends."""
+    """The results of a run. The folder is deleted when the `with` block ends."""
 
     folder: Path
     ended: dict[str, Ended]
     _origin_ns: int
 
     def said(self, name: str) -> str:
-        """Returns the output of a program."""
+        """Returns the text that a program printed."""
         return (self.folder / f"program-{name}.txt").read_text()
 
     def octets(self, from_s: float, until_s: float) -> collections.Counter[int]:
-        """Returns the bytes of TCP packets that arrived at the client between two times, by the server's port."""
+        """Returns, for each port of the server, the number of bytes in TCP packets that arrived at the client between
+        two times."""
         counts: collections.Counter[int] = collections.Counter()
         begin, end = (self._origin_ns + int(each * 1e9) for each in (from_s, until_s))
         for time_ns, _, packet in captures.read(self.folder / f"{AT_CLIENT}.pcap"):
