@@ -1,1 +1,1 @@
-"""Records captures with known limits and bottlenecks, and scores `lopsided analyze` on these captures."""
+"""Records captures of flows whose limits and bottlenecks are known, and scores `lopsided analyze` on these captures."""

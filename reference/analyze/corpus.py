@@ -24,16 +24,16 @@ CONTROLS = (
 """Congestion controls that both the kernel world and the simulator support."""
 
 QUEUES = ("fifo", "codel", "fifo", "fq_codel", "fifo", "pie", "fifo", "cake")
-"""Queue disciplines of the cases, repeated in this order. Half of the cases use drop-tail queues."""
+"""Queue disciplines, assigned to the cases in this order. Half of the cases use drop-tail queues."""
 
 PATTERNS = (
     "download", "two-way", "download", "on-off", "download", "transfers",
     "two-way", "small-window", "download", "outage", "upload", "loss",
 )  # fmt: skip
-"""Traffic patterns of the cases, repeated in this order."""
+"""Traffic patterns, assigned to the cases in this order."""
 
 PACKETS = 7_000
-"""Approximate number of data packets of a run."""
+"""Approximate number of data packets that a run sends."""
 
 FULL = 1500
 HEADER = 40
@@ -41,7 +41,8 @@ HEADER = 40
 
 @dataclass(frozen=True)
 class Family:
-    """Similar lines: ranges of rates in kbit/s, base RTT in ms, and the shaper's burst in bytes."""
+    """A type of access line: ranges of its rates in kbit/s and of its base RTT in ms, and the burst of its shaper in
+    bytes."""
 
     name: str
     down_kbps: tuple[int, int]
@@ -96,7 +97,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One run: its scenario, and the true values that the tables of the run do not contain."""
+    """One run: its scenario, and the true values with which the results of `lopsided analyze` are compared."""
 
     name: str
     family: str
@@ -110,12 +111,11 @@ class Case:
     limit_packets: int
 
     def scenario(self) -> lop.Scenario:
-        """Returns the scenario of the run."""
         return lop.Scenario.build(self.tables, f"{self.name}.toml")
 
 
 def cases(part: str, count: int, seed: int = 33) -> list[Case]:
-    """Returns the first `count` cases of a part."""
+    """Returns the first `count` cases of a part of the corpus."""
     made = _cases(part, seed)
     return [next(made) for _ in range(count)]
 
@@ -191,8 +191,8 @@ def _flows(pattern: str, down: int, seconds: int) -> list[Tables]:
 
 
 def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Case]:
-    """Runs the cases that are not in `folder`. `NAME/` contains the tables of a case, and `NAME/pcap` contains its
-    captures at the hosts and at the line."""
+    """Runs the cases whose results are not in `folder`. The folder `NAME/` contains the tables of the case `NAME`, and
+    `NAME/pcap` contains its captures at the hosts and on the line."""
     for case in chosen:
         home = folder / world / case.name
         if not (home / "flows.parquet").exists():
@@ -201,7 +201,7 @@ def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Ca
                 kernel = "timetravel" if world == "kernel" else None
                 run = case.scenario().run(world=world, kernel=kernel, pcap=home / "pcap", pcap_at=["hosts", "links"])
             except LopsidedError as error:
-                # The check of this case's path failed. Continue with the other cases.
+                # The emulated path failed its check. Continue with the other cases.
                 print_note(f"{case.name}: {error}")
                 continue
             for table in ("samples", "queues", "links", "flows"):

@@ -16,7 +16,8 @@ FILE_HEADER, RECORD_HEADER = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
 LONGEST = 65_535
 """Size of the largest IP packet in bytes."""
 WINDOW_NS = 20_000_000
-"""Longest duration of a record in ns. Real kernels use a shorter time, because their lines are faster."""
+"""Longest time in ns from the first to the last packet of a record. Real kernels use a shorter time, because their
+lines are faster."""
 ETHERNET, RAW = 1, 101
 PSH_ACK = (0x10, 0x18)
 
@@ -28,7 +29,7 @@ class _Record:
     """Size of the link header in bytes."""
     data: bytearray
     payload: int
-    """Size of the payload in bytes."""
+    """Size of the payload of all merged packets in bytes."""
     first: int
     """Size of the first packet's payload in bytes."""
     since: int
@@ -79,7 +80,7 @@ class _Record:
 
 
 def merged(path: Path, target: Path) -> Path:
-    """Writes the capture `path` to `target` with its packets merged and cut to their headers. Returns `target`."""
+    """Writes the capture `path` to `target` with merged packets, and without their payloads. Returns `target`."""
     plain = target.with_suffix(".plain")
     subprocess.run(["editcap", "-F", "nsecpcap", str(path), str(plain)], check=True)
     content = plain.read_bytes()
@@ -93,7 +94,8 @@ def merged(path: Path, target: Path) -> Path:
         if held is not None and held.accepts(record):
             held.append(record, sends=record.ends[:4] == sends)
             continue
-        # A packet that cannot be merged completes the records of both directions, so that an ACK follows its data.
+        # A packet that cannot be merged completes the records of both directions. Otherwise, an ACK could precede its
+        # data.
         done += [waiting.pop(ends) for ends in (record.ends, record.reversed_ends) if ends in waiting]
         waiting[record.ends] = record
     done += waiting.values()
@@ -121,7 +123,8 @@ def _records(content: bytes, link: int) -> Iterator[_Record]:
 
 
 def _sender(content: bytes, link: int) -> bytes:
-    """Returns the address of the capturing host. The packets of this host have a larger TTL than received packets."""
+    """Returns the address of the host that recorded the capture. This host's packets have a larger TTL than received
+    packets."""
     ttl: dict[bytes, int] = {}
     for record in _records(content, link):
         ttl[record.ends[:4]] = max(ttl.get(record.ends[:4], 0), record.data[link + 8])

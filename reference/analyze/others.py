@@ -43,7 +43,8 @@ APPROXIMATE = 0.01
 
 
 def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]]]:
-    """Returns, by program and field, one tuple per direction: capture, lopsided's value, and the program's value."""
+    """Returns, for each program and field, one tuple per captured direction: the capture's name, lopsided's value, and
+    the program's value."""
     found: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
     for path in captures:
         rows = lop.analyze(path).largest
@@ -58,7 +59,7 @@ def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]
 
 
 def table(found: dict[str, list[tuple[str, float, float]]]) -> Iterator[str]:
-    """Returns a Markdown table with the number of values that equal lopsided's values, by program and field."""
+    """Yields the lines of a Markdown table. A row shows how often a field of a program equals lopsided's value."""
     yield "| program and field | directions | equal, or within 1 % | largest difference |"
     yield "|---|---|---|---|"
     for name, values in sorted(found.items()):
@@ -88,7 +89,7 @@ def _run(*command: str | Path) -> str:
 
 
 def _tcptrace(path: Path) -> list[dict[str, Any]]:
-    """Returns tcptrace's fields for each direction."""
+    """Returns the values that tcptrace prints, for each direction of each connection."""
     lines = [line for line in _run("tcptrace", "-l", "-r", "-n", "--csv", path).splitlines() if "," in line]
     head = next(number for number, line in enumerate(lines) if line.startswith("conn_#"))
     names = [name.strip() for name in lines[head].split(",")]
@@ -114,7 +115,7 @@ def _tcptrace_values(theirs: dict[str, Any], row: Any) -> Iterator[tuple[float, 
 
 
 def _tshark(path: Path) -> list[dict[str, Any]]:
-    """Returns tshark's counts of packets, payload bytes and retransmissions for each direction."""
+    """Returns the numbers of packets, payload bytes and retransmissions that tshark reports for each direction."""
     fields = ("ip.src", "tcp.srcport", "ip.dst", "tcp.dstport", "tcp.len", "tcp.flags", *AGAIN)
     listed = [part for name in fields for part in ("-e", name)]
     counts: dict[tuple[str, ...], dict[str, float]] = {}

@@ -18,29 +18,29 @@ from reference.analyze.corpus import Case
 from reference.analyze.truth import Truth
 
 VANTAGES = {"sender": "server", "receiver": "client", "middle": "link"}
-"""Points of capture, and the prefixes of their file names."""
+"""For each point of capture, the prefix of its capture files."""
 
 BULK = ("download", "two-way", "upload")
-"""Traffic patterns with a bulk flow. Only the packets of a bulk flow reveal the congestion control."""
+"""Traffic patterns with a bulk flow. The congestion control is scored only for these patterns, because only a bulk flow
+reveals it."""
 
 DROPS = 10
-"""The reported discipline of a queue is scored if the queue dropped at least this number of packets."""
+"""Minimum number of drops. Below this number, the queue discipline that `analyze` reports is not scored."""
 
 
 @dataclass
 class Scores:
-    """The scores of one point of capture."""
+    """The scores of `lopsided analyze` for captures from one point of capture."""
 
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    """Time in ms, by the pair of true limit and reported limit."""
+    """For each pair of true limit and reported limit, the total time in ms."""
     errors: dict[str, list[tuple[str, float]]] = field(default_factory=dict[str, list[tuple[str, float]]])
-    """Each case's error, by quantity. The error of the minimum RTT is in ms, and all other errors are relative. NaN if
-    there is no value."""
+    """For each quantity, the error in each case. The error of the minimum RTT is in ms, and all other errors are
+    relative. NaN if `analyze` reports no value."""
     discipline: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     control: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
     def error(self, quantity: str, case: Case, value: float) -> None:
-        """Records the error of a quantity in a case."""
         self.errors.setdefault(quantity, []).append((case.name, value))
 
 
@@ -130,7 +130,7 @@ def _limits(
 
 
 def tables(found: dict[str, Scores]) -> Iterator[str]:
-    """Returns the score tables as Markdown."""
+    """Yields the lines of the score tables in Markdown."""
     yield "| point | limit right | macro F1 | worst classes |"
     yield "|---|---|---|---|"
     for vantage, scores in found.items():
@@ -160,7 +160,7 @@ def _right(counts: Counter[tuple[str, str]]) -> str:
 
 
 def _f1(confusion: Counter[tuple[str, str]]) -> tuple[float, dict[str, float]]:
-    """Returns the fraction of the time with the correct limit, and the F1 score of each limit."""
+    """Returns the fraction of the time in which the reported limit is correct, and the F1 score of each limit."""
     right = sum(time for (true, said), time in confusion.items() if true == said)
     f1: dict[str, float] = {}
     for name in truth.LIMITS:
@@ -173,7 +173,7 @@ def _f1(confusion: Counter[tuple[str, str]]) -> tuple[float, dict[str, float]]:
 
 
 def details(found: dict[str, Scores]) -> Iterator[str]:
-    """Returns the confusion matrices and the errors of each case."""
+    """Yields the lines of the confusion matrices, and of the errors in each case."""
     for vantage, scores in found.items():
         yield f"\n{vantage}: seconds by true limit (rows) and reported limit"
         said = sorted({said for _, said in scores.confusion})

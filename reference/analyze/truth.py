@@ -39,10 +39,10 @@ SILENT = 3
 
 @dataclass(frozen=True)
 class Truth:
-    """The true limits of one flow, one limit for each sample."""
+    """The true limit of one flow at the time of each sample."""
 
     time_s: NDArray[np.float64]
-    """Times of the sender's samples, in seconds."""
+    """Times, in seconds, at which `tcp_info` of the sender was sampled."""
     limit: NDArray[np.int8]
     """Limit per sample, as an index into `LIMITS`; -1 if there is no connection."""
     queued_s: NDArray[np.float64]
@@ -58,7 +58,7 @@ class Truth:
 
 
 def limits(home: Path, case: Case) -> list[Truth]:
-    """Returns the true limit of each flow of a run, for each sample."""
+    """Returns the true limits of each flow in a run."""
     samples, flows = (pl.read_parquet(home / f"{name}.parquet") for name in ("samples", "flows"))
     waits = _waits(home)
     found: list[Truth] = []
@@ -76,7 +76,7 @@ def _queued(home: Path, way: str, case: Case) -> NDArray[np.float64]:
 
 
 def _waits(home: Path) -> dict[str, NDArray[np.float64]]:
-    """Returns the mean queueing delay in ms of each sample, by direction; 0 if no packet left the queue."""
+    """Returns, for each direction, the mean queueing delay in ms during each sample; 0 if no packet left the queue."""
     queues = pl.read_parquet(home / "queues.parquet")
     return {
         way: queues.filter(pl.col("direction") == way)["sojourn_mean_ms"].fill_null(0.0).to_numpy()
@@ -120,13 +120,15 @@ def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray
 
 
 def _quiet(moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns true for each sample without traffic in this sample and in the adjacent samples."""
+    """Returns an array that is true for samples without sent or delivered data if the adjacent samples have none
+    either."""
     same = np.concatenate([[False], moved[1:] == moved[:-1]])
     return same & np.roll(same, 1) & np.roll(same, -1)
 
 
 def _timers(state: NDArray[np.object_], moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns true for each sample without progress that is in the state Loss or directly before this state."""
+    """Returns an array that is true for samples in which the sender waits for a retransmission timer. In these samples
+    no data is sent or delivered, and the state Loss follows."""
     found = np.zeros(len(state), dtype=bool)
     begin = 0
     for place in range(1, len(state) + 1):

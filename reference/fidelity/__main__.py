@@ -1,7 +1,7 @@
 """`python -m reference.fidelity`: measures the missing runs on Linux, simulates the same runs, and writes the pages.
 
 The pages are `docs/fidelity.md` and, in `docs/fidelity/`, `values.md` (every value with its sampling error),
-`variants.md` (congestion controls) and `packets.md` (numbers of equal packets).
+`variants.md` (congestion controls) and `packets.md` (number of packets that are equal on Linux and in the simulator).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from reference.fidelity.variants import windows
 
 
 def main() -> int:
-    """Writes the pages from the stored runs of Linux and from new runs."""
     parser = kept.parser("reference.fidelity", __doc__)
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity.md")
     parser.add_argument("--seeds", type=int, default=4, help="number of seeds per cell")

@@ -1,14 +1,14 @@
-"""Compares the simulator's version of CAKE's ACK filter with Linux's in two ways: by replaying packets, and in whole
-runs.
+"""Compares the simulator's implementation of CAKE's ACK filter with Linux's in two ways: by replaying packets, and in
+whole runs.
 
 *By replay.* Packets are captured before and after Linux's `cake` with the ACK filter. The packets are replayed into the
-simulator's filter (`lopsided.studies.replay`), which dequeues at the times at which Linux dequeued. Every packet must
-have the same fate.
+simulator's filter (`lopsided.studies.replay`), which dequeues at the times at which Linux dequeued. Each packet must be
+forwarded by both filters or removed by both.
 
 *In whole runs.* Linux and the simulator run a download and an upload over three lines, with the same seeds.
 
 `python -m reference.fidelity.ack_filter` measures missing runs and writes `docs/fidelity/ack-filter.md`. With
-`--recorded`, the command measures nothing on Linux.
+`--recorded`, the command does not run Linux.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ BOUNDS = {"down_bps": 0.03, "up_bps": 0.03, "ack_ratio": 0.05}
 
 
 def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, stack: Tables) -> Tables:
-    """Returns the tables of a scenario: a download and an upload over a line of `down` and `up` Mbit/s, with a downlink
-    buffer of 100 ms."""
+    """Returns the TOML tables of a scenario: a download and an upload over a line of `down` and `up` Mbit/s, with a
+    downlink buffer of 100 ms."""
     room = round(down * 1e6 * 0.1 / 8)
     return {
         "scenario": {"title": f"A download and an upload at {down}/{up} Mbit/s", "duration": f"{seconds} s"},
@@ -69,7 +69,8 @@ def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, sta
 
 @dataclass(frozen=True)
 class Cell(OfTables):
-    """A line (rates in Mbit/s) and a rule of the ACK filter. `cake` shapes the uplink to the line's rate."""
+    """A scenario with a line (rates in Mbit/s) and a rule of the ACK filter. `cake` shapes the uplink to the line's
+    rate."""
 
     down: float
     up: float
@@ -90,8 +91,8 @@ class Cell(OfTables):
         return _tables(self.down, self.up, self.seconds, self.rule, cake, {})
 
     def values_of(self, run: lop.Run) -> Values:
-        """Returns the goodputs in bit/s, the number of delivered ACKs per segment of the download, and the number of
-        ACKs that the filter removed."""
+        """Returns the goodputs in bit/s, the number of delivered ACKs per data segment of the download, and the number
+        of ACKs that the filter removed."""
         flows = {row["name"]: row for row in run.flows.rows()}
         up = next(row for row in run.links.rows() if row["direction"] == "up")
         acks = up["arrived_packets"] - flows["upload"]["data_segments_out"] - up["filtered_packets"]
@@ -115,7 +116,7 @@ def records() -> Records:
 
 
 def probes() -> list[Probe]:
-    """Returns runs whose digests show whether the page is up to date."""
+    """Returns simulated runs. If the digest of a run changes, the page is out of date."""
     return [Probe(cell.name, cell.scenario()) for cell in CELLS[:2]]
 
 
@@ -124,7 +125,7 @@ def probes() -> list[Probe]:
 
 @dataclass(frozen=True)
 class Case:
-    """A download and an upload over a slow line. The `cake` of the uplink has no shaper."""
+    """A replayed scenario: a download and an upload over a slow line. The uplink's `cake` does not shape."""
 
     name: str
     rule: str
@@ -154,7 +155,7 @@ CASES = tuple(
 
 @dataclass(frozen=True)
 class Seen:
-    """A captured packet: arrival time, headers, and departure time (`None` if the packet did not leave)."""
+    """A captured packet: arrival time, headers, and departure time (`None` if the filter removed the packet)."""
 
     at_ns: int
     octets: bytes
@@ -167,7 +168,8 @@ class Seen:
 
 
 def capture(case: Case) -> list[Seen]:
-    """Captures the packets at Linux's uplink queue in virtual time. Returns the packets with their fates."""
+    """Captures the packets that enter and leave Linux's uplink queue, in virtual time. Times are relative to the first
+    packet."""
     job = queues.job_of(case.scenario)
     with cleanup.folder() as folder:
         backend.choose("timetravel").run(job, folder, queues.TIMEOUT_S)
@@ -178,14 +180,15 @@ def capture(case: Case) -> list[Seen]:
 
 
 def _headers(packet: bytes) -> bytes:
-    """Returns the IP and TCP headers without checksums, which would make a recording larger."""
+    """Returns the IP and TCP headers. The checksums are set to 0, so that the recording compresses better."""
     ip = packet[captures.ETHERNET_HEADER :]
     end = 20 + (ip[32] >> 4) * 4
     return ip[:10] + bytes(2) + ip[12:36] + bytes(2) + ip[38:end]
 
 
 def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
-    """Returns the fates in the simulator. The simulated queue dequeues at the times at which Linux's queue dequeued."""
+    """Returns the simulator's result for each captured packet. The simulated queue dequeues when Linux's queue
+    dequeued."""
     arrivals = [Arrival(packet.at_ns, packet.octets) for packet in seen]
     instants = sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     return play(case.scenario, "link", "up", arrivals, instants=instants)
@@ -193,7 +196,8 @@ def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Numbers of packets with the same fate in both queues."""
+    """Counts of packets in one capture. An outcome is the same if both filters removed the packet, or if both forwarded
+    it."""
 
     packets: int
     acks: int
@@ -201,13 +205,14 @@ class Agreement:
     """Number of ACKs that Linux's filter removed."""
     ours: int
     same: int
-    """Number of ACKs with the same fate in both queues."""
+    """Number of ACKs with the same outcome in both queues."""
     data: int
-    """Number of other packets with the same fate and the same position among the departures."""
+    """Number of other packets that departed at the same time from both queues."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
-    """Counts the packets with the same fate in both queues, up to the last departure."""
+    """Compares the outcomes in Linux's queue and in the simulator, for packets that arrived before Linux's last
+    departure."""
     last = max(packet.left_ns for packet in seen if packet.left_ns is not None)
     pairs = [(packet, fate) for packet, fate in zip(seen, fates, strict=True) if packet.at_ns < last]
     acks = [(packet.left_ns is None, fate.left_ns is None) for packet, fate in pairs if packet.is_ack]
@@ -223,8 +228,8 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, recorded: Mapping[str, Sequence[Seen]]) -> None:
-    """Writes all captures into one compressed file. Times are stored as differences. The header bytes of all packets
-    are sorted by their position in the header."""
+    """Writes all captures into one compressed file. For better compression, times are stored as differences, and the
+    headers of a capture are stored column by column."""
     parts: list[bytes] = []
     for name, seen in recorded.items():
         before = [0, *(packet.at_ns for packet in seen)]
@@ -242,7 +247,6 @@ def save(path: Path, recorded: Mapping[str, Sequence[Seen]]) -> None:
 
 
 def load(path: Path) -> dict[str, list[Seen]]:
-    """Reads a file that `save` wrote."""
     data, at = lzma.decompress(path.read_bytes()), 0
 
     def take(octets: int) -> bytes:
@@ -333,7 +337,6 @@ def _of(some: int, whole: int) -> str:
 
 
 def main() -> int:
-    """Measures the missing runs, and writes the page."""
     arguments = kept.parser("reference.fidelity.ack_filter", __doc__, 60).parse_args()
     runs, recorded = records(), load(CAPTURES) if CAPTURES.exists() else {}
     # Run the lowest seeds first, and the fast line last, because the fast line takes longest.
