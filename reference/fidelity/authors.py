@@ -1,13 +1,13 @@
 """Compares the simulator with the ns-2 code of balakrishnan1999's authors, in the paper's cases with one flow.
 
-`python -m reference.fidelity.authors` runs missing cells on ns-2 and all cells in the simulator, and writes
+`python -m reference.fidelity.authors` runs missing cells (scenarios) on ns-2 and all cells in the simulator, and writes
 `docs/fidelity/authors.md`. With `--recorded`, the command does not run ns-2. If a cell uses no random numbers, its runs
-differ in the delay of the return line (by up to 0.4 ms) instead of the seed.
+use return lines with slightly different delays (up to 0.4 ms) instead of different seeds.
 
 Debian's ns-2.35 runs Reno, ACK filtering and reconstruction as the authors intended. ACC/SA and AF/SA need an ns-2 with
 two repairs (`--ns`). In `queue/red.cc`, RED must also mark packets without ECN capability. In `tcp/tcp.cc`,
 `TcpAgent::timeout_nonrtx` must also send when the burst timer expires. Without such an ns-2, the recorded values of
-ACC/SA and AF/SA are kept.
+ACC/SA and AF/SA are not measured again.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ BOUNDS = {"throughput_mbps": 0.05, "window": 0.05, "rtt_ms": 0.05, "acks_deliver
 """Largest accepted relative deviation of the simulator's median from ns-2's median. A median within the range of
 ns-2's runs always passes."""
 REPAIRED = 3.0
-"""Throughput in Mbit/s that sender adaptation with bursts of one packet exceeds only if the burst timer works. In
-Debian's ns-2, the timer does not work."""
+"""A throughput in Mbit/s that identifies a working burst timer. With bursts of one packet, sender adaptation exceeds
+this throughput only if the timer works. In Debian's ns-2, the timer does not work."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One case of the paper (A or B) with a scheme on a return line."""
+    """One scenario: the paper's case (A or B), a return line, and a scheme for ACKs on this line."""
 
     case: str
     line: Line
@@ -87,12 +87,13 @@ class Cell:
 
     @property
     def numbers(self) -> range:
-        """The numbers of the runs, from 1. The number of a run is its seed. In a cell without random numbers, the
-        number selects a delay."""
+        """The numbers of the runs, from 1. The number of a run is its seed. If a cell uses no random numbers, the
+        number selects the return line's delay."""
         return range(1, 11 if self.draws else 4 if self.scheme.reconstructed or self.case == "A" else 6)
 
     def delay_ms(self, number: int) -> float:
-        """Returns the delay of the return line in ms. The lowest numbers select delays near 50 ms."""
+        """Returns the delay of the return line in ms. In cells without random numbers, lower numbers select delays
+        closer to 50 ms."""
         return 50.0 if self.draws else sorted(RETURN_DELAYS_MS, key=lambda delay: abs(delay - 50))[number - 1]
 
     def settings(self, number: int) -> Mapping[str, object]:
@@ -124,7 +125,7 @@ class Cell:
         return hash_of(said)
 
     def values_of(self, run: lop.Run) -> Values:
-        """Returns the simulator's values."""
+        """Returns the values of a simulated run."""
         found = measure.one_way(run, Case(SCENARIO.name, {}, {}))
         rates = (found["throughput_bps"] / 1e6, found["cwnd_packets"], found["rtt_ms"])
         return _values(*rates, found["acks_delivered"], found["acks_filtered"])
@@ -137,7 +138,7 @@ CELLS = (
 
 
 QUANTITIES = ("throughput_mbps", "window", "rtt_ms", "acks_delivered", "acks_filtered")
-"""The quantities of the download that are compared. `window` is in packets."""
+"""The download's quantities that are compared between ns-2 and the simulator. `window` is in packets."""
 
 
 def records() -> Records:
@@ -150,7 +151,7 @@ def _values(*numbers: float) -> Values:
 
 
 def theirs(program: str, cell: Cell, number: int) -> Measurement:
-    """Runs ns-2 once and returns its values."""
+    """Runs ns-2 once and returns the measured values."""
     with tempfile.TemporaryDirectory(prefix="lopsided-") as folder:
         trace = Path(folder) / "server"
         found = ns2.printed(program, {**cell.settings(number), "trace": trace})
@@ -166,7 +167,8 @@ def theirs(program: str, cell: Cell, number: int) -> Measurement:
 
 
 def round_trips(trace: Path) -> Iterator[float]:
-    """Yields RTT samples in seconds, from a packet to its first ACK. Skips retransmitted packets."""
+    """Yields RTT samples in seconds: the time from the departure of a packet to its first ACK. Skips retransmitted
+    packets."""
     sent: dict[int, float | None] = {}
     highest = -1
     with trace.open() as lines:
@@ -182,18 +184,19 @@ def round_trips(trace: Path) -> Iterator[float]:
 
 
 def probes() -> list[Probe]:
-    """Returns runs whose digests show whether the page is up to date."""
+    """Returns simulated runs. If the digest of a run changes, the page is out of date."""
     return [Probe(cell.name, cell.scenario(1)) for cell in CELLS if cell.case == "B" and not cell.draws]
 
 
 def is_repaired(program: str) -> bool:
-    """Returns true if the burst timer works in this ns-2."""
+    """Returns true if the burst timer works in the ns-2 at the path `program`."""
     probe = {"scheme": AF_SA.key, "window": 120, "edge": 10, "down": 10, "burst": 1, "stop": 10}
     return ns2.printed(program, probe)["down_bps"] > REPAIRED * 1e6
 
 
 def holds(value: Value, bound: float) -> bool:
-    """Returns true if the median is within the bound, or within the range of the authors' runs."""
+    """Returns true if the simulator's median differs from ns-2's by at most `bound`, or is within the range of ns-2's
+    runs."""
     return abs(_off(value)) <= bound or min(value.linux) <= value.medians[1] <= max(value.linux)
 
 

@@ -1,4 +1,4 @@
-"""Defines the cells of the fidelity pages: scenarios that run with several seeds, on Linux and in the simulator."""
+"""Defines the interfaces of a cell, a scenario that runs with several seeds on Linux and in the simulator."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 COUNTED = ("retransmits", "timeouts")
-"""Small counts. A fidelity page shows these counts in a separate table, because the relative error of a small count has
-little meaning."""
+"""Quantities that are small counts. A fidelity page shows them in a separate table, because the relative error of a
+small count has little meaning."""
 FLOW = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", *COUNTED)
 
 
 class Runnable(Named, Protocol):
-    """A cell with a scenario for Linux."""
+    """A cell whose scenario can run on Linux."""
 
     def scenario(self, seed: int = 1) -> Scenario:
         """Returns the scenario for a seed. Most cells use one scenario for all seeds."""
@@ -28,7 +28,7 @@ class Runnable(Named, Protocol):
 
 
 class Simulated(Protocol):
-    """A scenario with a name, whose values are read from a run."""
+    """A named scenario that can read its values from a run."""
 
     @property
     def name(self) -> str:
@@ -36,17 +36,17 @@ class Simulated(Protocol):
         ...
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """Returns the scenario of the run with this seed."""
+        """Returns the scenario to run with this seed."""
         ...
 
     def values_of(self, run: Run) -> Values:
-        """Returns the compared values of a run."""
+        """Returns the values of a run that are compared."""
         ...
 
 
 @runtime_checkable
 class Cell(Runnable, Simulated, Protocol):
-    """A cell whose values are read from runs on Linux and in the simulator."""
+    """A cell that runs on Linux and in the simulator, and can read its values from both runs."""
 
 
 class _HasTables(Protocol):
@@ -57,20 +57,21 @@ class _HasTables(Protocol):
 
 
 class OfTables:
-    """The methods of a cell whose scenario is given as TOML tables."""
+    """Implements the methods of a cell whose property `tables` contains the scenario."""
 
     def fingerprint(self: _HasTables) -> str:
-        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
+        """Returns a hash of the scenario. A recorded run with a different hash is outdated."""
         return hash_of(scenario_text(self.tables))
 
     def scenario(self: _HasTables, seed: int = 1) -> Scenario:
-        """Returns the scenario, ready to run."""
+        """Returns the cell's scenario. The scenario is the same for all seeds."""
         from lopsided.scenario import Scenario
 
         return Scenario.build(self.tables, self.name)
 
     def values_of(self, run: Run) -> Values:
-        """Returns the values of every flow and link direction over the whole run; NaN for a missing value."""
+        """Returns the values of each flow and of each link direction, measured over the whole run; NaN for a missing
+        value."""
         found = {(flow["name"], quantity): number(flow[quantity]) for flow in run.flows.rows() for quantity in FLOW}
         times: dict[int, list[float]] = {}
         for transfer in run.transfers.rows():
@@ -83,5 +84,5 @@ class OfTables:
 
 
 def hash_of(said: str) -> str:
-    """Returns the hash of a text that the records store."""
+    """Returns the hash by which the records identify a scenario. `said` is the scenario as text."""
     return hashlib.sha256(said.encode()).hexdigest()[:16]

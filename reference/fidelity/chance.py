@@ -1,6 +1,6 @@
 """Compares the values of Linux and the simulator, and estimates how much of the difference is due to chance.
 
-Each quantity has one number per seed, for Linux and for the simulator. The error of the simulator's mean is compared
+Each quantity is measured once per seed, on Linux and in the simulator. The error of the simulator's mean is compared
 with its standard error and with the error by chance. The error by chance is the difference between the means of two
 random groups of simulated runs. One of these groups has as many runs as Linux.
 """
@@ -16,16 +16,18 @@ from statistics import fmean, median, stdev
 from reference.fidelity.records import Key, Measurement, Values
 
 BOUND, STANDARD_ERRORS = 0.10, 3.0
-"""A value is off if its error exceeds both the fraction `BOUND` and `STANDARD_ERRORS` standard errors."""
+"""Limits of the relative error: a value is `off` if its error exceeds `BOUND` and also exceeds `STANDARD_ERRORS`
+standard errors."""
 
 RESAMPLES = 200
 LEAST_SPREAD = 1e-3
-"""Minimum standard error, as a fraction of the mean. Timing differences of microseconds can cause smaller errors."""
+"""Lower limit for the standard error, as a fraction of the mean, because timing differences of microseconds can cause
+errors of this size."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A quantity on Linux and in the simulator, with one number per seed."""
+    """The measurements of a quantity on Linux and in the simulator, one per seed."""
 
     linux: tuple[float, ...]
     sim: tuple[float, ...]
@@ -42,7 +44,7 @@ class Value:
 
     @property
     def medians(self) -> tuple[float, float]:
-        """The medians of Linux and of the simulator; NaN for a side without a number."""
+        """Linux's median and the simulator's median; NaN if there are no measurements."""
         return _median(self.linux), _median(self.sim)
 
     @property
@@ -55,7 +57,8 @@ class Value:
     def standard_error(self) -> float:
         """The standard error of `error`, as a fraction.
 
-        Linux has few seeds. Therefore, the simulator's spread is used instead of Linux's spread if it is larger.
+        Linux runs with few seeds, so its spread may be underestimated. If the simulator's spread is larger, it replaces
+        Linux's.
         """
         scale = abs(fmean(self.linux))
         of_sim, of_linux = _spread(self.sim), max(_spread(self.linux), _spread(self.sim))
@@ -65,17 +68,18 @@ class Value:
 
     @property
     def in_standard_errors(self) -> float:
-        """The error in units of its standard error."""
+        """Ratio of the error to its standard error."""
         return self.error / self.standard_error
 
     @property
     def off(self) -> bool:
-        """True if the error exceeds `BOUND` and chance does not explain it."""
+        """True if the error exceeds both `BOUND` and `STANDARD_ERRORS` standard errors."""
         return abs(self.error) > BOUND and not self.by_chance
 
     @property
     def by_chance(self) -> bool:
-        """True if the spread over the seeds explains the error."""
+        """True if the error is at most `STANDARD_ERRORS` standard errors, so that the spread between seeds explains
+        it."""
         return abs(self.in_standard_errors) <= STANDARD_ERRORS
 
     def chance(self) -> float:
@@ -95,7 +99,7 @@ class Value:
         return percentile(errors, 0.95)
 
     def beyond_chance(self) -> float:
-        """Returns the amount by which the error exceeds `chance()`."""
+        """Returns the amount by which the error exceeds `chance()`; the whole error if `chance()` is NaN."""
         chance = self.chance()
         return abs(self.error) if math.isnan(chance) else max(0.0, abs(self.error) - chance)
 
@@ -115,16 +119,16 @@ class Both:
 
     @property
     def cells(self) -> list[str]:
-        """The cells with runs on both sides, in the order of Linux's runs."""
+        """The names of the cells that were run both in the simulator and on Linux, in the order of Linux's runs."""
         return [cell for cell in self._linux if cell in self._seeds]
 
     def seeds(self, cell: str) -> int:
-        """Returns the number of Linux's runs of a cell."""
+        """Returns the number of times that Linux ran a cell."""
         return len(self._linux.get(cell, ()))
 
     def value(self, cell: str, key: Key, *, all_seeds: bool = False) -> Value:
-        """Returns a quantity without NaN values, for the seeds that both sides have run, or for all seeds if
-        `all_seeds` is true."""
+        """Returns the measurements of a quantity without NaN. Uses all seeds if `all_seeds` is true, and otherwise the
+        seeds that both Linux and the simulator have run."""
         linux = self._linux.get(cell, [])
         if all_seeds:
             return Value(_known(linux, key), _present((self._sim[cell, seed] for seed in self._seeds[cell]), key))

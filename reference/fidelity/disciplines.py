@@ -48,8 +48,8 @@ QUEUES: Mapping[str, str | Tables] = {
     "fq": "fq",
     "fifo": "100 packets",
 }
-"""Disciplines by name. A setting differs from the default only if the default would not limit the traffic, or if Linux
-uses another unit."""
+"""The settings of each discipline. A setting differs from its default only if the default would not limit the traffic,
+or if Linux uses another unit."""
 HERE: Mapping[str, str | Tables] = {
     **QUEUES,
     "pie": {"kind": "pie", "tupdate": "20 ms"},
@@ -57,18 +57,18 @@ HERE: Mapping[str, str | Tables] = {
     "red": {**_RED, "idle_decay": False},
     "choke": {**_CHOKE, "idle_decay": False},
 }
-"""The same disciplines, with the settings for the simulator.
+"""The settings of the same disciplines for the simulator.
 
 Linux's timer stretches PIE's update interval from 15 ms to 20 ms (docs/fidelity/queues.md). The kernel world's htb
 never dequeues from an empty RED or CHOKe, so `idle_decay` is off.
 """
 WITHOUT_ECN = ("sfq", "fq", "fifo")
 GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True), (200, False), (200, True))
-"""RTTs in ms, and true if ECN is on. The most informative settings are first."""
+"""Pairs of an RTT in ms and true if ECN is on. The most informative pairs are measured first."""
 SEEDS = (1, 2, 3, 4)
-"""Seeds of the runs on Linux. The simulator also runs `SIM_SEEDS`."""
+"""Seeds of the runs on Linux. The simulator runs with `SIM_SEEDS`, which include these seeds."""
 SIM_SEEDS = tuple(range(1, 13))
-"""Seeds of the simulator's runs, from which the error by chance is computed."""
+"""Seeds of the simulator's runs. The error by chance is computed from these runs."""
 DRAWN = ("pie", "fq_pie", "red", "choke")
 """Disciplines that use random numbers."""
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
@@ -77,7 +77,8 @@ number of marks."""
 
 
 def line(rtt: int, duration: int) -> Tables:
-    """Returns the tables of a scenario: two CUBIC downloads over a line. `rtt` is in ms, `duration` in seconds."""
+    """Returns the TOML tables of a scenario with two CUBIC downloads over one line. `rtt` is in ms, `duration` in
+    seconds."""
     return {
         "scenario": {"title": "Two CUBIC downloads", "duration": f"{duration} s"},
         "link": {
@@ -93,7 +94,7 @@ def line(rtt: int, duration: int) -> Tables:
 
 @dataclass(frozen=True)
 class Cell:
-    """A discipline on a line with an RTT in ms, with or without ECN."""
+    """A scenario with a discipline and an RTT in ms, with or without ECN."""
 
     queue: str
     rtt: int
@@ -101,7 +102,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The name in the records."""
+        """The name that identifies the cell in the records."""
         return f"{self.queue}, {self.rtt} ms" + (", ECN" if self.ecn else "")
 
     @property
@@ -110,13 +111,13 @@ class Cell:
         return line(self.rtt, 20 if self.rtt < 200 else 30)
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """Returns the scenario for Linux. The records contain the kernel world's version for this scenario."""
+        """Returns the scenario with the settings for Linux."""
         ecn = {"stack.ecn": "on"} if self.ecn else {}
         queue = setting_text(QUEUES[self.queue])
         return lop.Scenario.build(self.line, f"{self.rtt}-ms").with_(**{"link.down.queue": queue}, **ecn)
 
     def fingerprint(self) -> str:
-        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
+        """Returns a hash of the scenario. A recorded run with a different hash is outdated."""
         return hash_of(f"{scenario_text(self.line)}{QUEUES[self.queue]}{self.ecn}")
 
 
@@ -129,7 +130,7 @@ def records() -> Records:
 
 
 def measured(world: str, cell: Cell, seed: int) -> Measurement:
-    """Runs a cell once and returns its values."""
+    """Runs a cell once, on Linux or in the simulator, and returns its values."""
     queue = (QUEUES if world == "kernel" else HERE)[cell.queue]
     found = lop.aqm(
         lop.Scenario.build(cell.line, f"{cell.rtt}-ms"),
@@ -162,14 +163,14 @@ def measured(world: str, cell: Cell, seed: int) -> Measurement:
 
 
 def probes() -> list[Probe]:
-    """Returns runs whose digests show whether the page is up to date."""
+    """Returns simulated runs. If the digest of a run changes, the page is out of date."""
     wanted = ("codel", "red", "cake")
     plain = lop.Scenario.build(line(20, 20), "20-ms")
     return [Probe(name, plain.with_(**{"link.down.queue": HERE[name]})) for name in wanted]
 
 
 def simulated(run: tuple[Cell, int]) -> tuple[tuple[str, int], Values]:
-    """Returns the values of one simulated run. This function is called in a pool of processes."""
+    """Simulates a run and returns its values. Processes of a pool call this function."""
     one = measured("sim", *run)
     return (one.cell, one.seed), one.values
 
@@ -199,7 +200,7 @@ def beyond(both: Both, cell: Cell) -> list[str]:
 
 
 def page(both: Both) -> str:
-    """Returns the page as Markdown, with the values of Linux next to those of the simulator."""
+    """Returns the page as Markdown. Each row contains the values of Linux and of the simulator."""
     known = both.cells
     place = list(QUEUES).index
     cells = sorted(
@@ -235,15 +236,15 @@ def page(both: Both) -> str:
 
 
 def promised(apart: int) -> Promise:
-    """Returns the target that chance explains every value beyond its bound."""
+    """Returns the accuracy target: every value is within its bound, or chance explains its error."""
     return promises.none(
         "Every cell is within its bounds, or chance explains the error.", "cells that chance does not explain", apart
     )
 
 
 def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
-    """Yields a row for each discipline that uses random numbers. A table cell contains the mean error over the
-    discipline's cells, and their combined error in standard errors (Stouffer's method)."""
+    """Yields a table row for each discipline that uses random numbers. A table cell contains the mean error over the
+    discipline's scenarios, and the error combined by Stouffer's method, in standard errors."""
     for queue in DRAWN:
         texts: list[str] = []
         for name, bound in BOUNDS.items():
@@ -257,8 +258,8 @@ def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
 
 
 def _chance(values: Mapping[str, Value]) -> str:
-    """Formats the errors that exceed their bounds, in standard errors. An error is bold if the spread over the seeds
-    does not explain the error."""
+    """Returns a text with the errors in standard errors. An error is bold if the spread between seeds does not explain
+    it."""
     texts = [f"{_SHORT[name]} {value.in_standard_errors:+.1f}" for name, value in values.items()]
     return ", ".join(
         text if value.by_chance else f"**{text}**" for text, value in zip(texts, values.values(), strict=True)
@@ -295,13 +296,12 @@ _HEAD = page_text("disciplines-head")
 
 
 def main() -> None:
-    """Measures on Linux, simulates, and writes the page."""
     arguments = kept.parser("reference.fidelity.disciplines", __doc__, 60).parse_args()
     linux = records()
     if not arguments.recorded:
         measure(linux, kept.Effort.of(arguments.minutes, arguments.workers))
     known = [one for cell in CELLS for one in linux.of(cell.name)]
-    # Spawn processes: a forked process would inherit the locked locks of the threads that run Linux.
+    # Spawn processes. A forked process would copy locks that the threads that run Linux have acquired.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         wanted = [(cell, seed) for cell in CELLS if linux.of(cell.name) for seed in SIM_SEEDS]
         sim = dict(pool.map(simulated, wanted, chunksize=4))

@@ -1,8 +1,8 @@
 """`python -m reference.fidelity.freebsd`: compares the profile `freebsd-7` with FreeBSD's own TCP.
 
-The stack of FreeBSD 9.1 ran as a library with a virtual clock, on merritt2010's line. The known differences between 9.1
-and 7.2 were reverted. The profile was derived from the runs "as 7.2". In other runs, one rule is switched off. These
-runs test the profile on data that was not used to derive it.
+The stack of FreeBSD 9.1 ran as a library with a virtual clock, on the line of Merritt (2010). The known differences
+between 9.1 and 7.2 were reverted. The profile was derived from the runs "as 7.2". In each other run, one TCP rule is
+switched off. These runs test the profile on data that was not used to derive it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ DOWN_BPS, UP_BPS = 2.4e6, 196e3
 END_S = 240.0
 MSS = 1448
 ALONE_S = 110
-"""Duration in seconds of the download without an upload. In this period, ACKs per segment are counted."""
+"""Duration in seconds of the download without an upload. ACKs per segment are counted during this time."""
 
 MAIN = "as 7.2"
 VARIANTS: dict[str, dict[str, str]] = {
@@ -58,14 +58,15 @@ VARIANTS: dict[str, dict[str, str]] = {
     "no timestamps, no scaling": {"stack.timestamps": "false", "stack.window_scaling": "false"},
     "buffers do not grow": {"stack.send_buffer": "32 KiB", "stack.receive_buffer": "64 KiB"},
 }
-"""Variants of FreeBSD, each with one rule switched off, and the equivalent settings of the profile."""
+"""Variants of FreeBSD, each with one TCP rule switched off, and the settings that switch off the same rule in the
+profile."""
 
 ACKS_PER_SEGMENT = 0.68
-"""FreeBSD's number of ACKs per data segment, which is the same with and without an upload."""
+"""Number of ACKs per data segment that FreeBSD sends. The number is the same with and without an upload."""
 
 PERFORMANCE_WITHIN, ACKS_WITHIN = 0.05, 0.03
-"""Largest accepted errors. The error of the performance is a fraction of the line's rate. The error of the ACKs per
-segment is relative to FreeBSD's value."""
+"""Largest accepted errors of performance and of ACKs per segment. The first is a fraction of the line's rate. The
+second is relative to FreeBSD's value."""
 
 COLUMNS = (
     "download_share",
@@ -77,12 +78,13 @@ COLUMNS = (
 )
 
 Values = dict[str, list[float]]
-"""By column of `COLUMNS`, one value per seed."""
+"""For each column of `COLUMNS`, a list with one value per seed."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant with one uplink buffer in packets, and the values of all runs of this cell."""
+    """A variant of FreeBSD with an uplink buffer in packets, and the values that FreeBSD and the simulator measured
+    with it."""
 
     variant: str
     buffer: int
@@ -99,7 +101,7 @@ class Cell:
 
 
 def cell_name(variant: str, buffer: int) -> str:
-    """Returns the name of a cell in the records."""
+    """Returns the name that identifies a variant and an uplink buffer in the records."""
     return f"{variant}, {buffer} packets"
 
 
@@ -120,7 +122,7 @@ def scenario(variant: str, buffer: int) -> Scenario:
 
 
 def measure(run: Run) -> dict[str, float]:
-    """Returns the values of one run, measured while both flows are active."""
+    """Returns the values of one run. They are measured while both flows are active."""
     joined = number(run.flows["start_s"].max())
     found = compare.measure(run, (joined, END_S))
     down = found["download", "goodput_bps"] / DOWN_BPS
@@ -137,7 +139,7 @@ def measure(run: Run) -> dict[str, float]:
 
 
 def cells(freebsd: dict[tuple[str, int], Values], seeds: Sequence[int] = SEEDS) -> list[Cell]:
-    """Simulates every recorded cell."""
+    """Simulates every variant and buffer that was recorded with FreeBSD."""
     wanted = [(variant, buffer, seed) for variant, buffer in freebsd for seed in seeds]
     scenarios = {key: scenario(*key) for key in freebsd}
     jobs = [Job(scenarios[variant, buffer], seed) for variant, buffer, seed in wanted]
@@ -149,7 +151,7 @@ def cells(freebsd: dict[tuple[str, int], Values], seeds: Sequence[int] = SEEDS) 
 
 
 def probes() -> list[Probe]:
-    """Returns runs whose digests show whether the page is up to date."""
+    """Returns simulated runs. If the digest of a run changes, the page is out of date."""
     return [Probe(f"{MAIN}, {buffer}", scenario(MAIN, buffer)) for buffer in (5, 25, 50)]
 
 
@@ -160,7 +162,8 @@ def acks_per_segment() -> float:
     run = Scenario.load(SCENARIO, **times, **{"flow.upload.start_jitter": "0 s"}).run(seed=1)
     up = run.links["arrived_packets"][list(run.links["direction"]).index("up")]
     down = run.flows["data_segments_in"][0]
-    # About 10 of the several thousand packets on the uplink belong to handshakes, or to an upload in the last second.
+    # About 10 of the several thousand packets on the uplink are not ACKs of the download: they belong to handshakes, or
+    # to the upload in the last second.
     return number(up) / number(down)
 
 
@@ -169,7 +172,7 @@ def acks_per_segment() -> float:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of FreeBSD's TCP in the profile. `RULES` lists the rule with the largest effect first."""
+    """A rule of FreeBSD's TCP that the profile implements. `RULES` lists the rule with the largest effect first."""
 
     text: str
     setting: str
@@ -183,7 +186,7 @@ RULES = tuple(Rule(" ".join(each["text"].split()), each["setting"], tuple(each["
 
 
 def missing_scripts(root: Path) -> list[str]:
-    """Returns the rules' packet scripts that do not exist."""
+    """Returns the packet scripts that `RULES` names but that do not exist."""
     return [script for rule in RULES for script in rule.scripts if not mechanisms.exists(root, script)]
 
 
@@ -241,7 +244,7 @@ def render(found: list[Cell], acks: float) -> str:
 
 
 def promised(main: list[Cell], acks: float) -> list[Promise]:
-    """Returns the targets for the variant "as 7.2": performance, ACKs per segment, timeouts."""
+    """Returns the accuracy targets for the variant "as 7.2": performance, ACKs per segment, and timeouts."""
     off = [abs(cell.off("performance")) for cell in main]
     timely = [cell for cell in main if cell.is_within_seeds("upload_timeouts")]
     return [
@@ -288,7 +291,7 @@ def _main_row(cell: Cell) -> list[object]:
 
 
 def _performances(cells: list[Cell], buffer: int) -> Iterator[str]:
-    """Yields two numbers for each variant: FreeBSD's median performance and the simulator's median performance."""
+    """Yields, for each variant, FreeBSD's median performance and the simulator's median performance."""
     by_variant = {cell.variant: cell for cell in cells if cell.buffer == buffer}
     for variant in VARIANTS:
         if cell := by_variant.get(variant):
@@ -308,7 +311,7 @@ def _range(values: list[float], digits: int) -> str:
 
 
 def windows(path: Path, buffer: int) -> tuple[list[float], list[float]]:
-    """Returns the times in seconds and the congestion windows in segments of FreeBSD's download."""
+    """Returns the recorded congestion window of FreeBSD's download over time, in segments and seconds."""
     with path.open(newline="") as file:
         rows = [
             row
@@ -319,14 +322,14 @@ def windows(path: Path, buffer: int) -> tuple[list[float], list[float]]:
 
 
 def simulated_window(buffer: int) -> tuple[Floats, Floats]:
-    """Returns the times and the congestion windows in segments of the simulator's download."""
+    """Simulates the download, and returns its congestion window over time, in segments and seconds."""
     found = series.flow_column(scenario(MAIN, buffer).run(seed=1), "download", "cwnd_bytes")
     return found.time_s, found.value / MSS
 
 
 def figure(found: list[Cell], recorded_windows: Path) -> LabFigure:
-    """Returns the figure: performance and timeouts as functions of the buffer, and the download's window for buffers of
-    15 and 50 packets."""
+    """Returns a figure with four panels: performance and timeouts as functions of the uplink buffer, and the download's
+    congestion window over time with buffers of 15 and 50 packets."""
     main = [cell for cell in found if cell.variant == MAIN]
     titles = ["performance", "timeouts of the upload", "download's window, 15 packets", "download's window, 50 packets"]
     drawn, panels = style.small_panels(
@@ -357,7 +360,6 @@ def figure(found: list[Cell], recorded_windows: Path) -> LabFigure:
 
 
 def main() -> int:
-    """Simulates every recorded cell, and writes the page and its figure."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.freebsd", description=__doc__)
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity/freebsd.csv")
     data: Path = parser.parse_args().docs / "fidelity"

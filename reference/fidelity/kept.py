@@ -1,8 +1,8 @@
-"""Stores the run folders of Linux with captures, one per scenario and seed.
+"""Stores the results and captures of each run on Linux in a folder, one folder per scenario and seed.
 
-A run on Linux takes minutes, but a simulated run takes about 1 s. Therefore, each scenario runs on Linux only once. The
-code that writes a page reads the values of the stored run. After each change of the simulator, the stored packets are
-aligned with the simulated packets again. The folders are not in the repository.
+A run on Linux takes minutes, but a simulated run takes about 1 s. Therefore, each scenario runs on Linux only once.
+Pages are written from the stored values. After each change of the simulator, the stored packets are aligned with the
+simulated packets again. The folders are not in the repository.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ Progress = Callable[[float], object]
 FOLDER = Path(".fidelity")
 SIDE_BY_SIDE = 2
 IN_VIRTUAL_TIME = "timetravel"
-"""The kernel of all recorded runs. By default, a machine without this kernel would run Linux in real time."""
+"""The kind of kernel that executes all recorded runs. Otherwise, a machine without this kernel would run Linux in real
+time."""
 MARK, WORLD_MARK = 12, 6
-"""A folder's name contains this number of digits of the fingerprint, and of the kernel world's version."""
+"""Number of digits of the fingerprint, and of the kernel world's version, in the name of a folder."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,19 @@ class Wanted:
 
     name: str
     fingerprint: str
-    """Hash of the scenario. It is part of the folder's name."""
+    """Hash of the scenario. Its first digits are part of the folder's name."""
     seed: int
     scenario: Callable[[], Scenario]
 
     def folder(self, kept: Path = FOLDER) -> Path:
-        """Returns the run's folder. Its name contains the version of the kernel world."""
+        """Returns the folder in which the run is stored. The folder's name contains the version of the kernel world."""
         plain = re.sub("[^a-z0-9.]+", "-", self.name.lower()).strip("-")
         seed = "" if self.seed == 1 else f"-seed-{self.seed}"
         return kept / f"{plain}-{self.fingerprint[:MARK]}-{self.world[:WORLD_MARK]}{seed}"
 
     @cached_property
     def world(self) -> str:
-        """Returns the version of the kernel world for this run."""
+        """Returns the version of the kernel world that would execute this run."""
         return kernel.version_of(self.scenario(), self.seed)
 
     def is_kept(self, kept: Path = FOLDER) -> bool:
@@ -93,7 +94,7 @@ class Effort:
 
     @staticmethod
     def of(minutes: float | None, workers: int = SIDE_BY_SIDE) -> Effort:
-        """Returns limits under which no run starts after this number of minutes."""
+        """Returns the limits. No run starts later than `minutes` from now."""
         return Effort(workers, None if minutes is None else time.monotonic() + 60 * minutes)
 
 
@@ -103,7 +104,7 @@ def runs(
     progress: Progress | None = None,
     kept: Path | None = FOLDER,
 ) -> Iterator[tuple[int, Run]]:
-    """Executes runs. When a run finishes, yields the run's index in `wanted` and the run.
+    """Executes the runs in `wanted`. When a run finishes, yields its index in `wanted` and its results.
 
     If `kept` is `None`, runs are neither captured nor stored.
     """
@@ -132,7 +133,7 @@ def each(
         try:
             return make(number)
         except GuestFailed as error:
-            # Runs on fast lines can fail on a busy machine.
+            # Continue, because runs on fast lines can fail on a busy machine.
             return print_line(f"{names[number]}: {error}")
 
     with ThreadPoolExecutor(effort.workers) as pool:
@@ -150,8 +151,8 @@ def each(
 
 @contextmanager
 def on_linux(what: str) -> Generator[Progress | None]:
-    """Shows the progress of the Linux runs in the `with` block. If this machine cannot run Linux, prints the reason and
-    ends the block, so that pages are written from the records."""
+    """Shows the progress of the Linux runs that the `with` block executes. If this machine cannot run Linux, prints the
+    reason and ends the block. Pages are then written from the records."""
     try:
         with progress(what) as report:
             yield report
@@ -178,7 +179,7 @@ def measure(
 
 
 def simulate(wanted: Sequence[tuple[Simulated, int]]) -> dict[tuple[str, int], Values]:
-    """Returns the simulator's values by cell and seed."""
+    """Simulates all scenarios, and returns their values for each scenario's name and seed."""
     jobs = [Job(cell.scenario(seed), seed) for cell, seed in wanted]
     with progress("simulating") as report:
         found = run_jobs(jobs, lambda number, run: wanted[number][0].values_of(run), progress=report)
@@ -186,7 +187,7 @@ def simulate(wanted: Sequence[tuple[Simulated, int]]) -> dict[tuple[str, int], V
 
 
 def parser(module: str, about: str | None, minutes: float | None = None) -> argparse.ArgumentParser:
-    """Returns a parser with the options of all commands that measure on Linux."""
+    """Returns a parser for the options that all commands that measure on Linux share."""
     made = argparse.ArgumentParser(prog=f"python -m {module}", description=about)
     made.add_argument(
         "--recorded", action="store_true", help="measure nothing on Linux; write the pages from the records"

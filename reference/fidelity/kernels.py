@@ -1,7 +1,8 @@
-"""`python -m reference.fidelity.kernels`: runs the same scenarios on Linux 6.1 and 6.12, and with both profiles.
+"""`python -m reference.fidelity.kernels`: runs the same scenarios on Linux 6.1 and 6.12, and in the simulator with the
+profiles of both.
 
-`docs/fidelity/kernels.md` shows how values change between the two kernels, and between the profiles `linux-6.1` and
-`linux-6.12`. `docs/stacks.md` shows the changes on the lines of the presets.
+`docs/fidelity/kernels.md` shows how values change from one kernel to the other, and from the profile `linux-6.1` to
+`linux-6.12`. `docs/stacks.md` shows these changes for the access lines of the presets.
 
 No queue discipline of Linux models `access`, so the lines run without `access`. Linux 6.12 has neither `docsis-pie` nor
 `dualpi2`, so `pie` with the same target replaces these disciplines.
@@ -34,9 +35,10 @@ MADE = re.compile(r"(<!-- made by reference.fidelity.kernels -->\n).*(\n<!-- end
 SERIES = ("6.1", "6.12")
 SEEDS = (1, 2)
 SIM_SEEDS = tuple(range(1, 7))
-"""Seeds of the simulator. The spread over these seeds shows which changes are due to chance."""
+"""Seeds of the simulated runs. The spread between these runs shows which changes are due to chance."""
 BOUND = 0.05
-"""Largest accepted difference between the relative change on Linux and the relative change in the simulator."""
+"""Largest accepted difference between two relative changes from 6.1 to 6.12: the change on Linux, and the change in the
+simulator."""
 STANDARD_ERRORS = 3.0
 
 
@@ -46,8 +48,8 @@ def _link(down: str, up: str, rtt: str, queue: Tables | None = None, limit: int 
 
 
 def _flows(*kinds: str) -> list[Tables]:
-    """Returns the tables of flows: `down` and `up` are bulk flows, `pages` are downloads of 20 kB, and `objects` are
-    downloads of 300 kB."""
+    """Returns the TOML tables of flows: `down` and `up` are bulk flows, `pages` are downloads of 20 kB, and `objects`
+    are downloads of 300 kB."""
     apps = {"pages": ("20 kB", "200 ms"), "objects": ("300 kB", "500 ms")}
     found: list[Tables] = []
     for kind in kinds:
@@ -73,7 +75,7 @@ class Cell(OfTables):
 
     @property
     def name(self) -> str:
-        """The name in the records."""
+        """The name that identifies the cell in the records."""
         return f"{self.what}, {self.series}"
 
     @property
@@ -123,20 +125,21 @@ _SCENARIOS: Mapping[str, tuple[Tables, Sequence[Tables], Mapping[str, object]]] 
 LINES = tuple(name for name, *_ in _native.presets())
 """Names of the presets whose lines are compared."""
 MOST_BITS, LEAST_RTTS = 400_000_000, 25
-"""Limits of a run on an access line: at most `MOST_BITS` bits in the loaded direction, but at least `LEAST_RTTS`
-RTTs."""
+"""Limits of the duration on an access line: a run sends at most `MOST_BITS` bits in the loaded direction, but lasts at
+least `LEAST_RTTS` RTTs."""
 _REPLACED: Mapping[str, Tables] = {
     "docsis-pie": {"kind": "pie", "target": "10 ms"},
     "dualpi2": {"kind": "pie", "target": "15 ms"},
 }
 _MEAN_RATES = {"starlink-200-20": {"down": "200 Mbit/s", "up": "20 Mbit/s"}}
-"""Mean rates of presets with random rates. The kernel world uses these rates."""
+"""Mean rates of presets whose rates are random. In this comparison, the lines of these presets have constant rates."""
 TRAFFIC = {"download": ("down", ("down",)), "objects beside an upload": ("up", ("objects", "up"))}
-"""The loaded direction and the kinds of flows, for each traffic pattern."""
+"""For each traffic pattern, the loaded direction and the kinds of flows."""
 
 
 def access_line(name: str) -> Tables:
-    """Returns the link of a preset for Linux: without `access`, and with disciplines that Linux supports."""
+    """Returns a preset's link, simplified for Linux: without `access`, and with queue disciplines that Linux
+    supports."""
     text = next(link for known, _, _, link in _native.presets() if known == name)
     said: Tables = tomllib.loads(text)
     shared = {key: said.pop(key) for key in ("rate", "queue", "access") if key in said}
@@ -175,7 +178,7 @@ CELLS = (*ACCESS, *(Cell(what, *parts, series) for what, parts in _SCENARIOS.ite
 
 _QUANTITIES = {"goodput_bps": "goodput", "rtt_p95_ms": "p95 RTT", "completion_s": "completion"}
 _SCALES = {"goodput_bps": 1e6, "rtt_p95_ms": 1.0, "completion_s": 1e-3}
-"""Divisors for printed values: goodput in Mbit/s, times in ms."""
+"""Divisors that convert values to the units of the page: goodput in Mbit/s, times in ms."""
 
 
 def records() -> Records:
@@ -184,7 +187,7 @@ def records() -> Records:
 
 
 def probes() -> list[Probe]:
-    """Returns runs whose digests show whether the page is up to date."""
+    """Returns simulated runs. If the digest of a run changes, the page is out of date."""
     wanted = ("two-way, 6.1", "two-way, 6.12", "receive buffer of 64 KiB, 6.12")
     return [Probe(cell.name, cell.scenario()) for cell in CELLS if cell.name in wanted]
 
@@ -209,8 +212,8 @@ def simulated(known: Records) -> dict[tuple[str, int], Values]:
 
 @dataclass(frozen=True)
 class Change:
-    """The change of one quantity between two Linux series. The older series is first. Values are means over Linux's
-    seeds."""
+    """The change of one quantity from the older to the newer Linux series, on Linux and in the simulator. Values are
+    means over Linux's seeds."""
 
     what: str
     flow: str
@@ -231,7 +234,8 @@ class Change:
         return abs(self.apart) > max(BOUND, STANDARD_ERRORS * self.chance)
 
     def cells(self) -> list[str]:
-        """Returns table cells: values and change for the kernels, then for the profiles."""
+        """Returns table cells: the values on both kernels and their change, then the values with both profiles and
+        their change."""
         scale = _SCALES[self.quantity]
         numbers = [f"{value / scale:,.4g}" for value in (*self.linux, *self.sim)]
         changes = [
@@ -240,7 +244,7 @@ class Change:
         return [*numbers[:2], changes[0], *numbers[2:], changes[1]]
 
     def row(self) -> list[str]:
-        """Returns the quantity's row in a table."""
+        """Returns the table row for this change."""
         off = f"{100 * self.apart:+.1f} ± {100 * self.chance:.1f}"
         return [self.what, self.flow, _QUANTITIES[self.quantity], *self.cells(), f"**{off}**" if self.is_off else off]
 
@@ -281,7 +285,7 @@ _HEADS = "Linux 6.1 | 6.12 | change | profile 6.1 | 6.12 | change"
 
 
 def page(known: Records, found: Sequence[Change]) -> list[str]:
-    """Returns the page, line by line."""
+    """Returns the lines of the page."""
     runs = known.current((cell, seed) for cell in CELLS for seed in SEEDS)
     sources = sorted({one.source for one in runs})
     off = sum(one.is_off for one in found)
@@ -327,11 +331,12 @@ _SHOWN = {
     "download": (("down", "goodput_bps"), ("down", "rtt_p95_ms")),
     "objects beside an upload": (("objects", "completion_s"), ("up", "goodput_bps")),
 }
-"""The flows and quantities of each traffic pattern that the table of access lines shows."""
+"""For each traffic pattern, the flows and quantities that the table of access lines shows."""
 
 
 def lines_table(found: Sequence[Change]) -> list[str]:
-    """Returns a table of the access lines on both kernels: a download alone, then objects next to an upload."""
+    """Returns a table that compares both kernels on each access line: a download alone, and downloads of objects next
+    to an upload."""
     by_key = {(one.what, one.flow, one.quantity): one for one in found}
     keys = [(traffic, flow, quantity) for traffic, shown in _SHOWN.items() for flow, quantity in shown]
     rows: list[list[str]] = []

@@ -41,7 +41,7 @@ _LINE = {
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A mechanism of Linux: its packet scripts, and a scenario that triggers it."""
+    """A mechanism of Linux's TCP, the packet scripts that test it, and a scenario that triggers it."""
 
     name: str
     scripts: tuple[str, ...]
@@ -51,7 +51,7 @@ class Mechanism:
     """Name of a column of `flows` that is positive if the mechanism was triggered; empty if there is no such column."""
 
     def scenario(self) -> Scenario:
-        """Returns the common scenario with the mechanism's settings."""
+        """Returns the scenario that all mechanisms share, changed by this mechanism's settings."""
         return Scenario.build(_LINE, "mechanism.toml").with_(**self.settings)
 
 
@@ -60,12 +60,12 @@ MECHANISMS = tuple(Mechanism(**{**each, "scripts": tuple(each["scripts"])}) for 
 ALONE: Mapping[str, Sequence[str]] = _TABLES["alone"]
 """Mechanisms that cannot be triggered by a scenario in the kernel world, and their packet scripts."""
 WITHOUT: Mapping[str, str] = _TABLES["without"]
-"""For each rule, a packet script that fails if the rule is removed."""
+"""For each rule of TCP, a packet script that fails if the simulator does not implement the rule."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """The result of comparing one mechanism."""
+    """The result of comparing a mechanism's scenario on Linux and in the simulator."""
 
     mechanism: Mechanism
     packets: int
@@ -77,7 +77,7 @@ class Held:
 
 
 def hold(mechanism: Mechanism, kernel: str | None = None) -> Held:
-    """Runs the scenario on Linux and in the simulator, and aligns the packets."""
+    """Runs the mechanism's scenario on Linux and in the simulator, and aligns the packets."""
     found = packets.compare(mechanism.scenario(), kernel=kernel)
     counts = max((one.packets for one in found.found), default=(0, 0))
     acted = not mechanism.acts or all(float(side.run.flows[mechanism.acts][0]) > 0 for side in found.sides)
@@ -137,7 +137,7 @@ def _cells(one: Held) -> tuple[str, ...]:
 
 
 def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
-    """Returns two targets: each scenario triggers its mechanism, and all packets are equal on Linux and in the
+    """Returns two accuracy targets: each scenario triggers its mechanism, and all packets are equal on Linux and in the
     simulator."""
     return [
         promises.all_of(
@@ -148,17 +148,16 @@ def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
 
 
 def probes() -> list[Probe]:
-    """Returns runs whose digests show whether the page is up to date."""
+    """Returns simulated runs. If the digest of a run changes, the page is out of date."""
     return [Probe(mechanism.name, mechanism.scenario()) for mechanism in MECHANISMS[:4]]
 
 
 def listed(scripts: Iterable[str]) -> str:
-    """Formats the names of packet scripts for a table cell, one per line."""
+    """Returns the names of packet scripts as the content of a table cell, one name per line."""
     return "<br>".join(f"`{script}`" for script in scripts)
 
 
 def main() -> int:
-    """Runs all mechanisms and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.mechanisms", description=__doc__)
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="folder of the documentation")
     parser.add_argument("--only", default="", help="run only mechanisms with this in their names, and write no page")

@@ -1,4 +1,4 @@
-"""Runs the two-way cells in ns-3, if ns-3 is installed."""
+"""Runs the two-way scenarios of `reference.fidelity` in ns-3, if ns-3 is installed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reference.fidelity import BUFFERS, LINES, two_way
 from reference.fidelity.records import Measurement, Records, Values
 
 MIN_RTO_S = (0.2, 1.0)
-"""Minimum RTO in seconds: Linux's value, and ns-3's default."""
+"""Minimum RTOs to simulate, in seconds: Linux's value and ns-3's default."""
 LIBRARIES = ("applications", "bridge", "core", "internet", "network", "point-to-point", "traffic-control")
 UPLOAD_AT_S, END_S = 20, 110
 SOURCE = "ns-3 3.37"
 
 
 def minimum_rto(seconds: float) -> str:
-    """Returns the name of runs with this minimum RTO in the records."""
+    """Returns the name by which the records identify runs with this minimum RTO."""
     return f"minimum RTO {seconds:g} s"
 
 
@@ -35,7 +35,8 @@ def installed() -> bool:
 
 
 def measure(source: Path) -> list[Measurement]:
-    """Compiles the program and runs it on every cell. Raises RunError if the program does not compile."""
+    """Compiles the ns-3 program `source` and runs all scenarios with it. Raises RunError if the program does not
+    compile."""
     with tempfile.TemporaryDirectory(prefix="lopsided-ns3-") as folder:
         program = Path(folder) / "twoway"
         libraries = [f"-lns3-{name}" for name in LIBRARIES]

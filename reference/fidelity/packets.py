@@ -1,7 +1,7 @@
 """Counts the packets that are identical on Linux and in the simulator before the first difference.
 
-One run per cell is aligned (`lopsided.studies.packets`). The result is stored with the digests of both runs. It is
-computed again if the digest of the simulated run changes.
+One run of each cell (scenario) is aligned (`lopsided.studies.packets`). The result is stored with the digests of both
+runs. It is computed again if the digest of the simulated run changes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 SEED = 1
 GROUPS = ("alone", "two-way", "cross")
 TRAFFIC = {"alone": "a single download", "two-way": "two flows", "cross": "a download with other traffic"}
-"""The words that describe each kind of traffic on the pages."""
+"""The phrase with which the pages describe each kind of traffic."""
 PLAIN = ("reno", "cubic", "vegas")
-"""Congestion controls that use neither random numbers nor a separate clock. Their medians are shown separately."""
+"""Congestion controls that use neither random numbers nor a separate clock. The page shows the median of each
+separately."""
 MORE_BUFFERS = (5, 15, 30, 50)
 
 SAME = {"alone": 10_000, "two-way": 2_000}
-"""Minimum median number of equal packets for each kind of traffic."""
+"""For each kind of traffic, the target for the median number of packets before the first difference."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,16 @@ class Cell:
     control: str
     of: Runnable
     instead: str = ""
-    """The congestion control to use instead of the one in `of`. If empty, `of` is not changed."""
+    """The congestion control to use instead of the one in `of`. If empty, the scenario of `of` is used unchanged."""
 
     def scenario(self, seed: int = SEED) -> Scenario:
-        """Returns the scenario, ready to run."""
+        """Returns the scenario to run on Linux and in the simulator."""
         scenario = self.of.scenario(seed)
         return scenario.with_(**{"stack.cc": self.instead}) if self.instead else scenario
 
     def fingerprint(self) -> str:
-        """Returns a hash of the scenario on Linux. The simulated run is identified by its digest instead."""
+        """Returns a hash that identifies the scenario of the run on Linux. The simulated run is identified by its
+        digest."""
         return f"{self.of.fingerprint()}-{self.instead}" if self.instead else self.of.fingerprint()
 
     @property
@@ -72,8 +74,8 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """Returns the cells of `fidelity.md` and `variants.md`, and cells with two-way traffic of other congestion
-    controls."""
+    """Returns the cells on the pages `fidelity.md` and `variants.md`, and additional two-way cells with CUBIC and
+    Vegas."""
     found = [
         Cell(cell.name, "alone" if cell.file == "alone.toml" else "two-way", "reno", cell) for cell in fidelity.CELLS
     ]
@@ -84,7 +86,7 @@ def cells() -> list[Cell]:
 
 
 def records(path: Path, names: Iterable[str] | None = None) -> Records:
-    """Returns the stored results: the number of packets, and two positions.
+    """Returns the stored results: the number of all packets, and the number of packets before each of two positions.
 
     `first` is the position of the first difference. `parted` is the position of the first packet whose content differs.
     """
@@ -92,8 +94,8 @@ def records(path: Path, names: Iterable[str] | None = None) -> Records:
 
 
 def same(one: Measurement, kind: str) -> int:
-    """Returns the number of packets before the first difference (`first`), or before a difference of content
-    (`parted`).
+    """Returns the number of packets before the first difference (`first`), or before the first packet whose content
+    differs (`parted`).
 
     If there is no difference, returns the number of all packets. Packets are counted in the simulator, at the busiest
     host.
@@ -118,7 +120,7 @@ def measure(
     progress: Callable[[float], object] | None = None,
     kept: Path = FOLDER,
 ) -> Iterator[Measurement]:
-    """Aligns outdated cells. Stores each result immediately, and yields the result.
+    """Aligns the cells whose results are outdated. Stores and yields each result immediately.
 
     Cells with a Linux run in `kept` are always aligned again, because the alignment compares fields that are not part
     of the digests.
@@ -164,7 +166,8 @@ def measurement(
     digest: str,
     world: str = "",
 ) -> Measurement:
-    """Returns the result of an alignment: number of packets at the busiest host, and positions of the differences."""
+    """Returns the result of an alignment as a measurement: the number of packets at the busiest host, and the positions
+    of the differences."""
     found = {kind: told for kind, told in differences.items() if told}
     return Measurement(
         cell.name,
@@ -183,7 +186,8 @@ def measurement(
 
 
 def render(records: Records) -> str:
-    """Returns the page: first medians by traffic and congestion control, then every cell."""
+    """Returns the page as Markdown: medians for each kind of traffic and congestion control, then the result of each
+    cell."""
     wanted = cells()
     found = {one.cell: one for one in records.current((cell, SEED) for cell in wanted)}
     groups = {
@@ -219,7 +223,7 @@ def render(records: Records) -> str:
 
 
 def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Promise]:
-    """Returns the targets for the median number of equal packets."""
+    """Returns the accuracy targets: minimum medians of the number of packets before the first difference."""
     kinds = {"first": "the first difference in any field", "parted": "the first different packet"}
 
     def medians(group: str, kind: str) -> list[Measured]:
@@ -235,7 +239,8 @@ def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Pr
 
 
 def probes() -> list[Probe]:
-    """Returns runs whose digests show whether the page is up to date. The runs are sampled as for the alignment."""
+    """Returns simulated runs. If the digest of a run changes, the page is out of date. The sampling interval is the
+    same as for the alignment."""
     wanted = ("3000/1000 u5", "2400/196 u15", "cubic, 3000/1000 u15")
     return [Probe(cell.name, aligning.finely_sampled(cell.scenario())) for cell in cells() if cell.name in wanted]
 
@@ -253,7 +258,7 @@ def rows(found: Sequence[Measurement]) -> list[str]:
 
 
 def name_of(one: Measurement) -> str:
-    """Returns the name of a cell for a page, with the traffic in words."""
+    """Returns a cell's name for a page. A phrase replaces the keyword of the traffic."""
     name, _, group = one.cell.rpartition(", ")
     return f"{name}, {TRAFFIC[group]}" if group in TRAFFIC else one.cell
 
@@ -263,7 +268,7 @@ def _packets(one: Measurement) -> int:
 
 
 def _median_rows(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> Iterator[list[object]]:
-    """Yields one row for each kind of traffic and each congestion control that were measured."""
+    """Yields one table row for each kind of traffic and each congestion control that were measured."""
     for (group, control), here in groups.items():
         if here:
             yield [TRAFFIC[group], control, *_medians(here)]

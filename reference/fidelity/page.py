@@ -1,4 +1,5 @@
-"""Writes `docs/fidelity.md`: every cell on Linux and in the simulator, and the errors that exceed their bounds."""
+"""Writes `docs/fidelity.md`: the values of every scenario on Linux and in the simulator, and the errors that exceed
+their bounds."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from reference.fidelity.tables import percent, section, table
 from reference.fidelity.texts import page_text
 
 ByRun = dict[tuple[str, int], Values]
-"""The values of each run, by cell and seed."""
+"""The values of each run. The keys are pairs of a cell's name and a seed."""
 
 _HEAD = page_text("page-head")
 
@@ -38,7 +39,7 @@ _LOCK = page_text("page-lock")
 
 
 def render(linux: Sequence[Measurement], simulated: ByRun, ns3: Sequence[Measurement], closing: str) -> str:
-    """Returns the whole page as Markdown."""
+    """Returns the page as Markdown. `closing` is the text of its last section."""
     errors = _Errors(Both(linux, simulated))
     kernels, seeds = sorted({one.source for one in linux}), sorted({one.seed for one in linux})
     bounds = " and ".join(f"{_NAMES[name]} {100 * bound:.0f} %" for name, bound in TOLERANCES.items())
@@ -69,7 +70,7 @@ _HEADS = "goodput Linux | sim | error | RTT Linux | sim | error | deviation Linu
 
 
 class _Errors:
-    """The errors of the simulator's medians, formatted as table cells."""
+    """Computes the errors of the simulator's medians, and formats them as table cells."""
 
     def __init__(self, both: Both) -> None:
         self._both = both
@@ -92,7 +93,7 @@ class _Errors:
         return " | ".join([*(_figure(each * scale) for each in value.medians), text])
 
     def cells(self, cell: str, flow: str) -> list[str]:
-        """Returns the table cells of goodput, mean RTT and RTT deviation of a flow."""
+        """Returns the table cells with a flow's goodput, mean RTT and RTT deviation."""
         return [self.cell(cell, (flow, quantity)) for quantity in _JUDGED]
 
 

@@ -1,4 +1,4 @@
-"""Checks a page's accuracy targets against the page's numbers. Each target has a verdict, like a paper's claims.
+"""Compares a page's numbers with its accuracy targets. Each target gets a verdict, as the claims of a paper do.
 
 The functions of `lopsided.papers.framework.claims` compute the verdicts. The page also lists the targets that it
 misses.
@@ -47,13 +47,14 @@ def all_of(total: int, statement: str, what: str, count: int) -> Promise:
 
 
 def _told(one: Measured) -> str:
-    """Formats a number for a page: a count with all digits, and any other number with three significant digits."""
+    """Returns a number as text for a page: a count with all digits, and any other number with three significant
+    digits."""
     whole = not one.unit and one.value.is_integer()
     return f"{one.name}: {units.count(round(one.value)) if whole else text.value(one)}"
 
 
 def rows(promises: Sequence[Promise]) -> list[str]:
-    """Returns the section with a page's accuracy targets."""
+    """Returns the section of a page that lists its accuracy targets."""
     return section(TITLE, table("target | limit | measured | met", (one.row for one in promises)))
 
 

@@ -1,4 +1,4 @@
-"""Random draws of scenarios in which the simulator is compared with Linux.
+"""Draws random scenarios in which the simulator is compared with Linux.
 
     python -m reference.fidelity.draw --draw 7
 
@@ -30,7 +30,7 @@ from reference.fidelity.cells import OfTables
 from reference.fidelity.stamps import Probe
 
 COUNT = 40
-"""Number of scenarios of a draw."""
+"""Number of scenarios in a draw."""
 
 CONTROLS = (
     "reno",
@@ -47,16 +47,18 @@ CONTROLS = (
     "veno",
     "yeah",
 )
-"""Congestion controls that both worlds support. The first two are chosen as often as all others together."""
+"""Congestion controls that both Linux and the simulator support. The first two are chosen as often as all others
+together."""
 
 MANAGED_FROM = 1_000_000
 """First seed whose draw contains managed queues."""
 MANAGED = ("codel", "fq_codel", "cake")
-"""Managed queues of a draw. PIE and FQ-PIE are excluded, because the kernel's timer adds up to two ticks of 4 ms."""
+"""Managed queues that a draw can choose. PIE and FQ-PIE are excluded, because the kernel's timer delays their updates
+by up to two ticks of 4 ms."""
 
 PACKETS = 30_000
-"""Maximum number of packets on the downlink of a run. It determines the duration, within `SHORTEST_S` and
-`LONGEST_S`."""
+"""A run lasts as long as the downlink needs to send this number of packets, but at least `SHORTEST_S` and `ROUND_TRIPS`
+RTTs, and at most `LONGEST_S`."""
 SHORTEST_S, LONGEST_S, ROUND_TRIPS = 10, 60, 60
 
 
@@ -70,7 +72,7 @@ class Drawn(OfTables):
 
     @property
     def name(self) -> str:
-        """The name in tables and records."""
+        """The name that identifies the scenario in tables and records."""
         return f"draw {self.draw}, {self.number:02d}"
 
     @property
@@ -80,13 +82,12 @@ class Drawn(OfTables):
 
 
 def probes(seed: int) -> list[Probe]:
-    """Returns runs whose digests show whether the page is up to date."""
+    """Returns simulated runs. If the digest of a run changes, the page is out of date."""
     return [Probe(one.name, one.scenario()) for one in draw(seed, 3)]
 
 
 def draw(seed: int, count: int = COUNT) -> list[Drawn]:
-    """Returns the first `count` scenarios of a seed. A larger `count` appends scenarios and does not change the
-    others."""
+    """Returns the first `count` scenarios that the seed determines. A larger `count` appends scenarios."""
     drawn = [Drawn(seed, number, _tables(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
     if seed >= MANAGED_FROM:
         for one in drawn:
@@ -135,10 +136,10 @@ def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> 
     marks = name == "down" and chance.random() < 0.2
     queue = _red(chance, packets) if marks else {"limit": f"{packets} packets"}
     found: dict[str, object] = {"rate": f"{rate_bps} bit/s", "queue": queue}
-    # RED needs a shaper before the line. While the queue is empty, RED's average decreases in front of a plain
-    # serializer, but not in front of the kernel world's htb.
+    # RED needs a shaper in front of the line. RED's average queue length decreases while an empty queue is in front of
+    # a plain serializer, but not in front of the kernel world's htb.
     if chance.random() < 0.5 or marks:
-        # The burst of a tbf must be at least a full packet: 1,500 bytes need 33 ATM cells with PPPoE over ATM.
+        # A tbf's burst must be at least one full packet. 1,500 bytes need 33 ATM cells with PPPoE over ATM.
         found["shaper"] = {"burst": f"{2000 if cells else 1600} B"}
     if chance.random() < 0.15:
         found["loss"] = f"{_between(chance, 0.05, 1.5):.3f} %"
@@ -153,8 +154,8 @@ def _red(chance: random.Random, packets: int) -> Tables:
 
 
 def _manage(chance: random.Random, link: Tables) -> None:
-    """Replaces half of the queues with managed queues. Half of the managed queues that have a setting `ecn` mark
-    packets."""
+    """Replaces each queue with a managed queue with a probability of 50 %. CoDel and FQ-CoDel use ECN with a
+    probability of 50 %."""
     for name in ("down", "up"):
         if chance.random() < 0.5:
             kind = chance.choice(MANAGED)
@@ -163,7 +164,8 @@ def _manage(chance: random.Random, link: Tables) -> None:
 
 
 def _stack(chance: random.Random, line: _Line) -> Tables:
-    """Returns settings that apply to all flows, because on Linux they are sysctls of a host."""
+    """Returns random settings of TCP. They apply to all flows, because Linux sets them with sysctls for the whole
+    host."""
     found: dict[str, object] = {"profile": "linux-6.1"}
     if chance.random() < 0.15:
         found["sack"] = False

@@ -1,10 +1,10 @@
 """`python -m reference.fidelity.draw --draw SEED`: compares the simulator with Linux on randomly chosen scenarios.
 
-The values of Linux are stored in `draw-SEED.csv` after each run, so an interrupted measurement can continue. Captures
-are stored outside of the repository. If captures exist, the packets of each scenario's first seed are aligned, and the
+Linux's values are stored in `draw-SEED.csv` after each run, so an interrupted measurement can continue. Captures are
+stored outside of the repository. If captures exist, the packets of each scenario's first seed are aligned, and the
 results are stored in `draw-SEED-packets.csv`.
 
-With `--shard i/n`, a machine measures one of n parts and writes `draw-SEED-shard-i-of-n.csv`. The command without
+With `--shard i/n`, the command measures one of n parts, and writes `draw-SEED-shard-i-of-n.csv`. The command without
 `--shard` joins the parts and writes the page.
 """
 
@@ -27,7 +27,6 @@ from reference.fidelity.records import Records
 
 
 def main() -> int:
-    """Measures on Linux, simulates, and writes the page."""
     parser = kept.parser("reference.fidelity.draw", __doc__)
     parser.add_argument("--draw", type=int, required=True, metavar="SEED", help="seed of the draw")
     parser.add_argument("--count", type=int, default=COUNT, help="number of scenarios")
@@ -79,18 +78,18 @@ def main() -> int:
 
 
 def wanted_of(drawn: list[Drawn], seeds: range) -> list[tuple[Drawn, int]]:
-    """Returns the runs for Linux. The lowest seeds are first."""
+    """Returns the runs to measure on Linux, in ascending order of the seed."""
     return [(one, seed) for seed in seeds for one in drawn]
 
 
 def part_of(folder: Path, draw: int, drawn: list[Drawn], shard: Shard) -> Records:
-    """Returns the records of one part of the runs."""
+    """Returns the records that the command writes for one part of the runs."""
     path = folder / f"draw-{draw}-shard-{shard.number:05}-of-{shard.count:05}.csv"
     return Records(path, (one.name for one in drawn))
 
 
 def join(records: Records, folder: Path, draw: int, drawn: list[Drawn]) -> None:
-    """Adds the measurements of all parts to the records."""
+    """Adds the measurements of all parts to `records`."""
     for path in sorted(folder.glob(f"draw-{draw}-shard-*.csv")):
         records.absorb(Records(path, (one.name for one in drawn)))
 
@@ -118,7 +117,7 @@ def _cells(drawn: list[Drawn]) -> list[packets.Cell]:
 
 
 def _align(records: Records, drawn: list[Drawn]) -> None:
-    """Aligns scenarios whose captures are on this machine. This function does not run Linux."""
+    """Aligns the packets of scenarios whose captures are stored on this machine. Does not run Linux."""
     captured = [cell for cell in _cells(drawn) if cell.wanted.is_kept()]
     with progress("aligning packets") as report:
         for _ in packets.measure(records, captured, Effort(), report):

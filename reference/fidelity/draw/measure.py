@@ -1,4 +1,4 @@
-"""Pairs the values of a draw: the stored values of Linux, and the values of the simulator."""
+"""Pairs Linux's stored values of a draw with the simulator's values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reference.fidelity.draw import Drawn
 from reference.fidelity.records import Records, Values
 
 JUDGED = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "completion_s", "utilisation")
-"""Quantities that have an error bound."""
+"""Quantities whose errors must be within a bound."""
 
 Key = tuple[str, str, str]
 """Identifies a value: the scenario, the flow or link direction, and the quantity."""
@@ -21,12 +21,12 @@ def values(
     linux_seeds: range,
     simulated: dict[tuple[str, int], Values],
 ) -> dict[Key, Value]:
-    """Returns the values on Linux and in the simulator, for the scenarios that were measured on Linux."""
+    """Returns Linux's and the simulator's values of the scenarios that were measured on Linux."""
     linux = records.current((one, seed) for one in drawn for seed in linux_seeds)
     both = Both(linux, simulated)
     found: dict[Key, Value] = {}
     for name in both.cells:
-        # The quantities of the first run determine the order of the rows.
+        # The first run determines the order of the quantities.
         runs = [told for (cell, _), told in simulated.items() if cell == name]
         runs += [one.values for one in linux if one.cell == name]
         for what, quantity in dict.fromkeys(key for told in runs for key in told):

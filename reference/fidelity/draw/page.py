@@ -1,4 +1,5 @@
-"""Writes a draw's results: a page with checks, errors and values that are off, and a CSV file with every value."""
+"""Writes a draw's results: a page with checks, errors and values outside the tolerance, and a CSV file with every
+value."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def render(
     sim_seeds: int,
     alike: Sequence[Measurement] = (),
 ) -> str:
-    """Returns the page. `linux_runs` is the number of Linux runs per scenario."""
+    """Returns the page as Markdown. `linux_runs` contains the number of Linux runs of each scenario."""
     fewest, most = min(linux_runs, default=0), max(linux_runs, default=0)
     seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
     seed, names = drawn[0].draw, ", ".join(kernels) or "not measured"
@@ -76,7 +77,8 @@ def render(
 
 
 BEYOND_CHANCE = 0.05
-"""Largest accepted 95th percentile of the errors, as a fraction, without the part that chance explains."""
+"""Largest accepted 95th percentile of the relative errors, after subtraction of each error's part that chance
+explains."""
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:
@@ -101,12 +103,13 @@ def promised(judged: Mapping[Key, Value]) -> list[Promise]:
 
 
 def summary(values: Mapping[Key, Value]) -> str:
-    """Returns the first table of the page as plain lines, for the terminal."""
+    """Returns the page's summary table as text for the terminal."""
     return "\n".join(summary_rows({key: value for key, value in values.items() if key[2] in JUDGED and value.known}))
 
 
 def summary_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """Returns one row per quantity: errors, sampling errors, and the number of values that are off."""
+    """Returns the summary table with one row per quantity: errors, sampling errors, and the number of values outside
+    the tolerance."""
     by_quantity = {
         name: [value for key, value in judged.items() if quantity in (None, key[2])]
         for quantity in (*JUDGED, None)
@@ -128,14 +131,15 @@ def _summed(name: str, found: Sequence[Value]) -> list[object]:
 
 
 def off_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """Returns a section with the values that are off. The largest error is first."""
+    """Returns a section that lists the values outside the tolerance, the largest error first."""
     found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
     title = f"Errors above {100 * BOUND:.0f} % and above {STANDARD_ERRORS:.0f} standard errors"
     return section(title, value_rows(found) if found else "Nothing.")
 
 
 def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED) -> list[str]:
-    """Returns table rows with the sums of the counts over all flows. Counts have no error bound."""
+    """Returns a section with the number of retransmits and timeouts, each summed over all flows. These counts have no
+    error bound."""
 
     def summed(quantity: str) -> list[str]:
         found = [value for key, value in values.items() if key[2] == quantity]
@@ -148,7 +152,7 @@ def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED)
 
 
 def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
-    """Returns a section with the number of equal packets of each scenario; empty if no scenario was aligned."""
+    """Returns a section about the scenarios whose packets were aligned; empty if no scenario was aligned."""
     if not alike:
         return []
     whole = sum(packets.is_same(one) for one in alike)
@@ -169,7 +173,8 @@ HEADS = ("scenario", "of", "quantity", "linux", "sim", "error", "by_chance", "st
 
 
 def write_values(target: Path, values: Mapping[Key, Value]) -> None:
-    """Writes every value as CSV: both means, and errors as fractions of Linux's mean."""
+    """Writes every value as CSV: Linux's mean, the simulator's mean, and the error and the error by chance as fractions
+    of Linux's mean."""
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADS)
