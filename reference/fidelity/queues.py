@@ -6,8 +6,8 @@ the queue. The captures show drops, times, order and marks. The packets are then
 (`lopsided.studies.replay`), in two ways:
 
 - *the discipline*: the simulated queue dequeues at the times at which Linux dequeued, so the shaper has no effect.
-  Every packet must have the same fate, in the same order. (Disciplines that delay packets are compared by the departure
-  times instead.)
+  Both queues must drop and mark the same packets and deliver the others in the same order. (Disciplines that delay
+  packets are compared by the departure times instead.)
 - *with the line*: the departure times are compared too.
 
 Disciplines that use random numbers are compared by the number of drops and marks, over several seeds.
@@ -42,15 +42,15 @@ LINK, DIRECTION = "link", "down"
 LINE = "5 Mbit/s"
 TIMEOUT_S = 300
 SEEDS = range(1, 11)
-"""Seeds for the simulated disciplines that use random numbers."""
+"""Seeds with which disciplines that use random numbers are simulated."""
 LINUX_SEEDS = range(1, 4)
 ECN_MASK, CE = 3, 3
 TOLERANCE_NS = 2_000
 """Largest difference in ns at which departure times count as equal. Linux's timers have a resolution of 64 ns, and each
 read of the clock adds 256 ns."""
 LOOK_NS = 256
-"""Nanoseconds by which each read advances the kernel world's clock. The capture reads the clock before the discipline
-does."""
+"""Time in ns by which each read of the kernel world's clock advances this clock. The capture reads the clock before the
+discipline does."""
 CREDIT_NS = 2_048
 """The serializer's credit in ns (`plan.CREDIT_NS`), rounded up to Linux's unit of 64 ns."""
 RECORDS, PAGE = DOCS / "queues.xz", DOCS / "queues.md"
@@ -58,7 +58,8 @@ RECORDS, PAGE = DOCS / "queues.xz", DOCS / "queues.md"
 
 @dataclass(frozen=True)
 class Stream:
-    """Datagrams of one flow: rate in kbit/s, size in bytes, start and stop in µs, DSCP, ECN codepoint (0 for none)."""
+    """A flow of datagrams: rate in kbit/s, size in bytes, start and stop in µs, DSCP, and ECN codepoint (0 for
+    none)."""
 
     name: str
     kbit: int
@@ -83,8 +84,8 @@ STREAMS = (
     Stream("burst", 2999, 1400, 2003_911, 2600_000, 10, 2),
     Stream("voice", 67, 160, 11_251, 5000_000, 46),
 )
-"""The streams of the test. The load exceeds the line's rate from 1 s to 4 s. The line is idle at the start and at the
-end.
+"""The streams that all cases send. The load exceeds the line's rate from 1 s to 4 s. The line is idle at the start and
+at the end.
 
 The packet sizes of the streams differ, so that queue lengths differ: between queues of equal length, Linux chooses by a
 secret key. Rates are primes, so that no arrival coincides with a departure.
@@ -93,7 +94,7 @@ secret key. Rates are primes, so that no arrival coincides with a departure.
 
 @dataclass(frozen=True)
 class Case:
-    """A discipline with its settings, as a scenario's `queue`."""
+    """A discipline to compare. `queue` contains its settings, in the format of a scenario's `queue`."""
 
     name: str
     queue: str | Tables
@@ -104,9 +105,9 @@ class Case:
     held: bool = False
     """True if the discipline delays packets and is followed by a line."""
     apart: str = ""
-    """The reason why the counts differ from Linux's counts by more than chance; empty if they do not."""
+    """The reason if the numbers of drops or marks differ from Linux's numbers by more than chance; otherwise empty."""
     on_linux: str | Tables | None = None
-    """The queue for Linux, if its settings differ from the simulator's."""
+    """The settings for Linux, if they differ from those for the simulator."""
 
     @property
     def asked(self) -> bool:
@@ -139,7 +140,8 @@ CASES = tuple(
 
 @dataclass(frozen=True)
 class Seen:
-    """A captured packet: its arrival, its stream, and its fate on Linux."""
+    """A captured packet: its arrival, its stream, and what Linux's queue did with it. `left_ns` is `None` if it was
+    dropped."""
 
     at_ns: int
     stream: int
@@ -153,7 +155,7 @@ class Seen:
 
 
 def measure(case: Case, seed: int = 1) -> list[Seen]:
-    """Measures the packets' fates on Linux, in virtual time."""
+    """Runs a case on Linux in virtual time, and returns the captured packets."""
     job, machine = _job(case, seed), backend.choose("timetravel")
     with cleanup.folder() as folder:
         machine.run(job, folder, TIMEOUT_S)
@@ -173,7 +175,7 @@ def _job(case: Case, seed: int) -> Job:
 
 
 def job_of(scenario: Scenario, seed: int = 1, ects: Sequence[int] = ()) -> Job:
-    """Returns a scenario's job. `ects` are the flows' ECN codepoints."""
+    """Returns the job that runs a scenario on Linux. `ects` contains the ECN codepoint of each flow's packets."""
     resolved = scenario.resolved
     recording = plan.Recording(
         translate.nanoseconds(resolved["duration_s"]), modules=translate.modules(resolved), seed=seed
@@ -188,8 +190,8 @@ def _watched(job: Job, direction: str) -> Watched:
 
 
 def crossings(job: Job, folder: Path, direction: str) -> Iterator[tuple[int, bytes, tuple[int, bytes] | None]]:
-    """Yields the packets at a direction's queue. For each packet: the time in ns and the bytes at its arrival, and the
-    time and the bytes at its departure (`None` if dropped)."""
+    """Yields the packets that arrived at the queue in one direction. For each packet: the time in ns and the bytes at
+    its arrival, and the time and the bytes at its departure (`None` if dropped)."""
     queue = _watched(job, direction)
     macs = {(end.node, end.name): bytes.fromhex(end.mac.replace(":", "")) for veth in job.veths for end in veth.ends}
     into, out_of = macs[queue.node, queue.way_in], macs[queue.node, queue.interface]
@@ -211,7 +213,7 @@ def _seen(job: Job, folder: Path, shift: int) -> Iterator[Seen]:
 
 
 def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> list[Fate]:
-    """Returns the fates of the same packets in the simulator.
+    """Replays the packets in the simulator, and returns the result for each packet.
 
     With `line`, packets depart at the line's rate. Otherwise they depart at the same times as on Linux.
     """
@@ -223,7 +225,7 @@ def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The fates of the same packets in two queues."""
+    """The comparison of Linux's queue with the simulator's queue after the arrival of the same packets."""
 
     packets: int
     linux_dropped: int
@@ -231,10 +233,12 @@ class Agreement:
     linux_marked: int
     marked: int
     same: int
-    """Number of packets with the same fate: dropped, or delivered at the same position with the same mark."""
+    """Number of packets with the same result in both queues: dropped, or delivered at the same position with the same
+    mark."""
     first_difference: int | None
     late_ns: list[int] = field(default_factory=list)
-    """Departure in the simulator minus departure on Linux, in ns, for each packet that left both queues."""
+    """For each packet that left both queues, the departure time in the simulator minus the departure time on Linux, in
+    ns."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
@@ -280,7 +284,6 @@ def save(path: Path, cases: dict[str, Sequence[Seen]]) -> None:
 
 
 def load(path: Path) -> dict[str, list[Seen]]:
-    """Reads a file that `save` wrote."""
     lines = lzma.decompress(path.read_bytes()).decode().split("\n")
     cases: dict[str, list[Seen]] = {}
     for at in range(0, len(lines), 5):
@@ -304,7 +307,7 @@ def _names() -> list[str]:
 
 @dataclass(frozen=True)
 class Number:
-    """A count on Linux, and the simulator's counts for all seeds."""
+    """A count of drops or marks on Linux, and the mean and the standard deviation of the simulator's counts."""
 
     what: str
     linux: int
@@ -313,13 +316,13 @@ class Number:
 
     @property
     def holds(self) -> bool:
-        """True if Linux's count differs from the simulator's mean by at most three standard deviations plus one
-        packet."""
+        """True if Linux's count differs from the simulator's mean by at most one packet more than three standard
+        deviations."""
         return abs(self.linux - self.ours) <= 3 * self.deviation * (1 + 1 / len(SEEDS)) ** 0.5 + 1
 
 
 def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
-    """Returns the numbers of drops and marks on Linux, and in the simulator for the same arrivals."""
+    """Returns the numbers of drops and marks on Linux and in the simulator, for the same arriving packets."""
     found = [agreement(seen, simulate(case, seen, line=True, seed=seed)) for seed in SEEDS]
     dropped, marked = [one.dropped for one in found], [one.marked for one in found]
     first = found[0]
@@ -359,7 +362,8 @@ def render(recorded: dict[str, list[Seen]]) -> str:
 
 
 def promised(apart: int, far: int) -> list[Promise]:
-    """Returns the targets of the page: equal fates, and for disciplines that use random numbers, equal counts."""
+    """Returns the accuracy targets of the page: equal results for each packet, and for disciplines that use random
+    numbers, similar counts of drops and marks."""
     return [
         promises.none(
             "If packets arrive at the same times as on Linux, each packet has the same fate as on Linux.",

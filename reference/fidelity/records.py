@@ -1,4 +1,4 @@
-"""Stores measured values in the same format for all pages: a CSV file with one row for each part of a run.
+"""Stores the measured values of a fidelity page in a CSV file, with one row for each part of a run.
 
     cell, seed, what, QUANTITY, ..., source, fingerprint, world, digest
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
-"""The folder of the fidelity pages and of the records."""
+"""The folder that contains the fidelity pages and the records."""
 
 Key = tuple[str, str]
-"""A part of the run, such as a flow or a link direction, and a quantity."""
+"""Identifies a value: a part of the run, such as a flow or a link direction, and a quantity."""
 Values = dict[Key, float]
 
 _RUN, _ORIGIN = ("cell", "seed", "what"), ("source", "fingerprint", "world", "digest")
@@ -35,27 +35,27 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the cell in the records."""
+        """The name that identifies the cell in the records."""
         ...
 
     def fingerprint(self) -> str:
-        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
+        """Returns a hash of the scenario. A recorded run with a different hash is outdated."""
         ...
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The values of one run of a cell."""
+    """The values that were measured in one run."""
 
     cell: str
     seed: int
     values: Values
     source: str = ""
-    """The program with its version."""
+    """The program that was measured, with its version."""
     fingerprint: str = ""
     digest: str = ""
     texts: dict[Key, str] = field(default_factory=dict[Key, str])
-    """Values that are not numbers."""
+    """The measured values that are text instead of numbers."""
     world: str = ""
     """The version of the kernel world; empty if it is unknown."""
 
@@ -66,7 +66,7 @@ class Measurement:
 
 
 def kernel_of(run: Run) -> str:
-    """Returns the Linux release, and the kind of machine."""
+    """Returns a text with the Linux release, and the kind of machine that ran Linux."""
     return f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
 
 
@@ -76,8 +76,8 @@ def world_of(run: Run) -> str:
 
 
 def is_old(found: Measurement, scenario: Scenario) -> bool:
-    """Returns true if the kernel world has changed for this scenario since the measurement, or if the kernel has
-    another release.
+    """Returns true if a measurement is outdated: the kernel world has changed for this scenario since the measurement,
+    or the kernel now has another release.
 
     The release is compared only if a kernel of the series is built on this machine.
     """
@@ -92,7 +92,8 @@ def is_old(found: Measurement, scenario: Scenario) -> bool:
 
 @cache
 def _built(series: str | None) -> str | None:
-    """Returns the release of the built kernel of a series. Cached, because finding the release takes 1 s."""
+    """Returns the release of the kernel that is built for a series; `None` if there is none. Cached, because it takes 1
+    s."""
     from lopsided.worlds.kernel import build
 
     kernel = build.find_built(series)
@@ -100,7 +101,7 @@ def _built(series: str | None) -> str | None:
 
 
 class Records:
-    """The measurements in a file, by cell and seed.
+    """The measurements in a file. A cell's name and a seed identify a measurement.
 
     `cells` sets the order of the rows. `texts` names the columns that are not numbers.
     """
@@ -115,7 +116,7 @@ class Records:
                     self._take(row)
 
     def get(self, cell: Named, seed: int) -> Measurement | None:
-        """Returns the measurement of a cell and seed; `None` if the present scenario has not been measured."""
+        """Returns the measurement of a cell and seed; `None` if it is missing, or if the scenario has changed since."""
         found = self._found.get((cell.name, seed))
         return found if found is not None and found.fingerprint == cell.fingerprint() else None
 
@@ -125,11 +126,11 @@ class Records:
         return found is None or is_old(found, scenario)
 
     def of(self, cell: str) -> list[Measurement]:
-        """Returns all measurements of a cell in the order of seeds, including outdated measurements."""
+        """Returns all measurements of a cell, including outdated measurements, in ascending order of the seed."""
         return [self._found[key] for key in sorted(self._found) if key[0] == cell]
 
     def current(self, runs: Iterable[tuple[Named, int]]) -> list[Measurement]:
-        """Returns the measurements of these runs whose scenarios are unchanged."""
+        """Returns the measurements of these runs. Skips runs whose scenario has changed since the measurement."""
         return [found for cell, seed in runs if (found := self.get(cell, seed)) is not None]
 
     def measured(self) -> list[tuple[str, int]]:
@@ -142,12 +143,12 @@ class Records:
         self.write()
 
     def absorb(self, others: Records) -> None:
-        """Adds the measurements of other records, and writes the file."""
+        """Adds all measurements from `others`, and writes the file."""
         self._found |= others._found
         self.write()
 
     def write(self) -> None:
-        """Writes the file. Rows are sorted by the order of `cells`, and then by seed."""
+        """Writes the file. Rows are in the order of `cells`, and for each cell in ascending order of the seed."""
         last = len(self._order)
         kept = sorted(self._found.values(), key=lambda one: (self._order.get(one.cell, last), one.seed))
         quantities = list(dict.fromkeys(key[1] for one in kept for key in (*one.values, *one.texts)))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SCENARIO = Path(__file__).parent / "reference.toml"
 SEEDS = range(1, 17)
 BUFFERS = range(5, 51, 5)
-"""Sizes of the uplink's buffer, in packets."""
+"""Uplink buffer sizes, in packets, with which Linux was measured."""
 TOGETHER_S = 90.0
 """Time during which both flows are active in each run, in seconds."""
 
@@ -40,29 +40,29 @@ QUANTITIES = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One buffer size, in packets."""
+    """The scenario with one size of the uplink's buffer, in packets."""
 
     buffer: int
 
     @property
     def name(self) -> str:
-        """The name in the records."""
+        """The name that identifies the buffer size in the records."""
         return f"{self.buffer} packets"
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """Returns the scenario, ready to run."""
+        """Returns the scenario with this buffer size. The scenario is the same for all seeds."""
         from lopsided.scenario import Scenario
 
         return Scenario.load(SCENARIO, **{"link.up.queue.limit": self.name})
 
     def values_of(self, run: Run) -> Values:
-        """Returns the values while both flows are active."""
+        """Returns the values of a run, measured while both flows are active."""
         found = compare.measure(run, _both_active(run))
         return {("run", quantity): found[flow, name] * scale for quantity, (flow, name, scale) in QUANTITIES.items()}
 
 
 def values(recorded: Path, seeds: range = SEEDS) -> dict[int, dict[str, Value]]:
-    """Returns Linux's and the simulator's values, by buffer and quantity."""
+    """Returns Linux's and the simulator's values for each buffer size and each quantity."""
     cells = [Cell(buffer) for buffer in BUFFERS]
     records = Records(recorded, (cell.name for cell in cells))
     simulated = kept.simulate([(cell, seed) for cell in cells for seed in seeds])

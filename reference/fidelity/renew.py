@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 FILE = "renewed.csv"
 DRAW = 31
-"""Seed of the sample."""
+"""Seed of the random sample."""
 
 
 @dataclass(frozen=True)
 class Old:
-    """A recorded run of an older kernel world."""
+    """A run that was recorded with an older version of the kernel world."""
 
     file: str
     cell: Runnable
@@ -47,12 +47,13 @@ class Old:
         return f"{self.file}, {' and '.join(sorted(_queues(self.scenario)))}, {flows}"
 
     def renewed(self, source: str) -> Measurement:
-        """Returns the recorded values with the current version of the kernel world and with `source` as the kernel."""
+        """Returns the recorded values with the current version of the kernel world. `source` names the kernel that
+        repeated the run."""
         return replace(self.recorded, source=source, world=kernel.version_of(self.scenario, self.seed))
 
 
 def _queues(scenario: Scenario) -> set[str]:
-    """Returns the kinds of queues in a scenario. FIFO is included only if there is no other kind."""
+    """Returns the kinds of queues in a scenario. `fifo` is included only if there is no other kind."""
     found: set[str] = set()
 
     def look(queue: Mapping[str, Any]) -> None:
@@ -68,7 +69,8 @@ def _queues(scenario: Scenario) -> set[str]:
 
 
 def sample(old: Sequence[Old], count: int) -> list[Old]:
-    """Returns a reproducible random sample: first one run of each group, then runs of any group."""
+    """Returns a random sample of the runs: first one run of each group, then runs of any group. The sample is the same
+    for the same arguments."""
     draws = random.Random(DRAW)
     mixed = draws.sample(old, len(old))
     first = {one.group: one for one in reversed(mixed)}
@@ -78,7 +80,8 @@ def sample(old: Sequence[Old], count: int) -> list[Old]:
 
 
 def differing(recorded: Measurement, again: Measurement) -> list[str]:
-    """Returns the values that differ in the recorded digits. A missing value equals NaN."""
+    """Returns the names of the values that differ between the recorded run and its repetition, after rounding to the
+    recorded number of digits. A missing value equals NaN."""
     digits = max((_digits(value) for value in recorded.values.values()), default=0)
     keys = dict.fromkeys((*recorded.values, *again.values))
     return [
@@ -95,7 +98,7 @@ def _digits(value: float) -> int:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The result of repeating a sampled run: its new version, and the values that differ from the record."""
+    """The result of repeating a sampled run: the kernel world's version, and the values that differ from the record."""
 
     file: str
     group: str
@@ -113,7 +116,7 @@ class Evidence:
 
 
 def read(data: Path) -> list[Evidence]:
-    """Returns the sampled runs that are stored next to the records."""
+    """Reads the results of the sampled runs from the file `FILE` in the folder of the records."""
     if not (data / FILE).exists():
         return []
     with (data / FILE).open(newline="") as text:
@@ -121,7 +124,7 @@ def read(data: Path) -> list[Evidence]:
 
 
 def write(data: Path, evidence: Iterable[Evidence]) -> None:
-    """Stores the sampled runs."""
+    """Writes the results of the sampled runs."""
     with (data / FILE).open("w", newline="") as text:
         writer = csv.DictWriter(text, Evidence.__dataclass_fields__, lineterminator="\n")
         writer.writeheader()
@@ -129,7 +132,7 @@ def write(data: Path, evidence: Iterable[Evidence]) -> None:
 
 
 def of_today(data: Path, old: Iterable[Old]) -> list[Evidence]:
-    """Returns the stored evidence about these runs that was produced with the current kernel world."""
+    """Returns the stored results of these runs that were produced with the current version of the kernel world."""
     worlds = {(one.file, one.cell.name, one.seed): kernel.version_of(one.scenario, one.seed) for one in old}
     return [one for one in read(data) if worlds.get((one.file, one.cell, one.seed)) == one.world]
 
@@ -144,7 +147,7 @@ Again = Callable[[Old], Measurement]
 
 
 def run_again(data: Path, old: Old, again: Again, records: Callable[[str], Records]) -> Evidence:
-    """Repeats a sampled run, stores the evidence, and updates the record's version if nothing differs.
+    """Repeats a sampled run and stores the result. Updates the record's version if no value differs.
 
     Otherwise, the record and its page stay unchanged until the run is measured again.
     """
@@ -157,7 +160,8 @@ def run_again(data: Path, old: Old, again: Again, records: Callable[[str], Recor
 
 
 def apply(old: Iterable[Old], evidence: Sequence[Evidence], records: Callable[[str], Records]) -> dict[str, int]:
-    """Updates the version of each group whose sampled runs are unchanged. Returns the number of updated runs by group.
+    """Updates the recorded version in each group whose sampled runs have no changed values. Returns the number of
+    updated runs for each group.
 
     All evidence must have been produced with the current kernel world.
     """

@@ -1,4 +1,4 @@
-"""Records the version of the simulator that wrote each page: digests of a few runs, in `docs/fidelity/simulator.csv`.
+"""Records, for each page, digests of a few runs by the simulator that wrote the page, in `docs/fidelity/simulator.csv`.
 
 Writing all pages takes minutes to hours. A few runs per page show within seconds which pages are outdated.
 """
@@ -23,7 +23,7 @@ FILE = "simulator.csv"
 
 @dataclass(frozen=True)
 class Probe:
-    """A short run for a page, with a fixed name."""
+    """A short simulated run. If its digest changes, the page that it belongs to is out of date."""
 
     name: str
     scenario: Scenario
@@ -31,13 +31,13 @@ class Probe:
 
 
 def digests(probes: Sequence[Probe]) -> dict[str, str]:
-    """Returns the present digests of the probes, by name."""
+    """Simulates the probes, and returns the digest of each by its name."""
     found = run_jobs([Job(probe.scenario, probe.seed) for probe in probes], lambda _, run: run.digest)
     return {probe.name: digest for probe, digest in zip(probes, found, strict=True)}
 
 
 def read(data: Path) -> dict[str, dict[str, str]]:
-    """Returns the recorded digests in the folder of the pages, by page and probe."""
+    """Reads the recorded digests of each page's probes from the folder `data`."""
     found: dict[str, dict[str, str]] = {}
     if (data / FILE).exists():
         with (data / FILE).open(newline="") as text:
@@ -47,7 +47,7 @@ def read(data: Path) -> dict[str, dict[str, str]]:
 
 
 def write(data: Path, page: str, probes: Sequence[Probe]) -> None:
-    """Records that the page was written with the present simulator."""
+    """Records the digests of the page's probes in the present simulator."""
     found = {**read(data), page: digests(probes)}
     with (data / FILE).open("w", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")

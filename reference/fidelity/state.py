@@ -58,7 +58,7 @@ _DRAWS = {
     161803: "--seeds 4",
     271828: "--seeds 4",
 }
-"""By the seed of a draw, the options of the command that writes the draw's page."""
+"""For each draw's seed, the options of the command that writes the draw's page."""
 PAGES: Mapping[str, Page] = {
     "../fidelity.md": Page(_ALL, fidelity.probes),
     "values.md": Page(_ALL, fidelity.probes),
@@ -77,7 +77,7 @@ PAGES: Mapping[str, Page] = {
         for seed, options in _DRAWS.items()
     },
 }
-"""Pages by name, relative to the folder of the pages.
+"""The pages, by file name relative to the folder `docs/fidelity`.
 
 Two pages are not listed: a test checks all of `queues.md`, and the scripts of `packetdrill.md` are not part of the
 project.
@@ -96,15 +96,15 @@ def stale(data: Path = DOCS) -> Iterator[str]:
         known = stamps.read(data).get(name)
         probes = page.probes()
         if name == "packets.md":
-            # All rows of a probe contain the digest of the same run, so read only the first row.
+            # All rows of a probe contain the same digest, so read only the first row.
             known = {probe.name: packets.sim_digest(next(iter(aligned.of(probe.name)), None)) for probe in probes}
         if known != stamps.digests(probes):
             yield name
 
 
 def _again(old: Old, *, captured: bool = False) -> Measurement:
-    """Repeats a run on Linux. Set `captured` if the recorded run wrote captures, because capturing takes time in the
-    guest."""
+    """Repeats a recorded run on Linux. Set `captured` if captures were taken during the recorded run, because capturing
+    takes time in the guest."""
     assert isinstance(old.cell, Cell)
     with tempfile.TemporaryDirectory() as folder:
         wanted = Wanted(old.cell.name, old.cell.fingerprint(), old.seed, lambda: old.scenario)
@@ -131,7 +131,7 @@ def _records(path: Path) -> Records:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of recorded runs: its command, its cells, and the function that repeats a run."""
+    """A file of recorded runs: the command that records them, their cells, and a function that repeats a run."""
 
     command: str
     cells: Callable[[], Iterable[Runnable]]
@@ -153,11 +153,11 @@ RECORDED: Mapping[str, Recorded] = {
         for seed, options in _DRAWS.items()
     },
 }
-"""Files of recorded runs, relative to the folder of the pages. The runs of the most important pages are first."""
+"""Files of recorded runs in `docs/fidelity`. The files of the most important pages are first."""
 
 
 def known(name: str, data: Path = DOCS) -> Iterator[Old]:
-    """Yields the runs of a file whose scenarios are unchanged. No page shows the runs with changed scenarios."""
+    """Yields the recorded runs in a file. Skips runs whose scenarios have changed since, because no page shows them."""
     recorded = RECORDED[name]
     found = _records(data / name)
     cells = {cell.name: cell for cell in recorded.cells()}
@@ -216,7 +216,7 @@ def _run(command: str) -> None:
 
 
 def broken(data: Path = DOCS) -> Iterator[tuple[str, str]]:
-    """Yields each page's accuracy targets that are not met."""
+    """Yields each accuracy target that is not met, with the file name of its page."""
     for path in pages(data):
         for statement, kept in promises.read(path):
             if not kept:
@@ -224,7 +224,8 @@ def broken(data: Path = DOCS) -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    """Prints the three lists. With `--record`, first repeats runs and writes pages. With `--renew`, prints no lists."""
+    """Prints missed targets, outdated pages and outdated runs. With `--record`, first repeats runs and writes pages.
+    With `--renew`, only repeats a sample of runs."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.state", description=__doc__)
     parser.add_argument("--record", action="store_true", help="repeat all outdated runs, and write all outdated pages")
     parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="number of parallel runs on Linux")

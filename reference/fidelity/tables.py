@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 WIDTH = 140
-"""Maximum number of characters in a line of a paragraph."""
+"""Maximum line length in a paragraph, in characters."""
 
 
 def table(heads: str, rows: Iterable[Sequence[object]]) -> list[str]:
@@ -19,7 +19,7 @@ def table(heads: str, rows: Iterable[Sequence[object]]) -> list[str]:
 
 
 def row(cells: Sequence[object]) -> str:
-    """Returns one line of a table."""
+    """Returns the Markdown line of one table row."""
     return f"| {' | '.join(map(str, cells))} |"
 
 

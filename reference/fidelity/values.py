@@ -1,6 +1,7 @@
 """Writes `docs/fidelity/values.md`: every value of the fixed cells with its sampling error and its standard error.
 
-This page shows means over all seeds, but `docs/fidelity.md` shows medians over the seeds that both sides have run.
+The page shows means over all seeds. In contrast, `docs/fidelity.md` shows medians over the seeds that both sides have
+run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 def side_by_side(
     linux: Iterable[Measurement], simulated: Mapping[tuple[str, int], Values]
 ) -> dict[tuple[str, str, str], Value]:
-    """Returns the values that both Linux and the simulator measured, by cell, flow and quantity."""
+    """Returns the values that were measured both on Linux and in the simulator. The keys are a cell's name, a flow and
+    a quantity."""
     both = Both(linux, simulated)
     found = {
         (cell.name, what, quantity): both.value(cell.name, (what, quantity), all_seeds=True)

@@ -1,2 +1,2 @@
-"""Scores `lopsided fit` on captures of known lines, and scores the predictions of `fit` for another congestion
-control."""
+"""Scores `lopsided fit` on captures of known lines. Also scores what the fitted scenarios predict for another
+congestion control."""

@@ -9,13 +9,14 @@ from reference.analyze import corpus
 from reference.analyze.corpus import Case
 
 BULK = ("download", "two-way", "upload")
-"""Traffic patterns with a bulk flow, which fills the line."""
+"""Traffic patterns with a bulk flow that fills the line."""
 SEEN, ASKED = "cubic", "bbr"
-"""Congestion control of the captures that are fitted, and congestion control of the predictions."""
+"""The congestion control in the fitted captures, and the congestion control for which the fitted scenarios predict
+results."""
 
 
 def lines(part: str, count: int) -> list[Case]:
-    """Returns the first lines of a part that have a bulk flow, with the congestion control of the fitted captures."""
+    """Returns the first `count` cases of a part that have a bulk flow. Their congestion control is `SEEN`."""
     found: list[Case] = []
     number = 0
     while len(found) < count:
@@ -25,13 +26,13 @@ def lines(part: str, count: int) -> list[Case]:
 
 
 def with_control(case: Case, control: str) -> Case:
-    """Returns the case with another congestion control."""
+    """Returns a copy of the case with the given congestion control."""
     tables = {**case.tables, "stack": {**case.tables["stack"], "cc": control}}
     return replace(case, name=f"{case.name.removesuffix(f'-{case.control}')}-{control}", control=control, tables=tables)
 
 
 def runs(cases: list[Case]) -> Iterator[Case]:
-    """Yields each line once per congestion control."""
+    """Yields each case twice: with its own congestion control, and with `ASKED`."""
     for case in cases:
         yield case
         yield with_control(case, ASKED)

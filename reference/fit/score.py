@@ -1,7 +1,8 @@
 """Fits the CUBIC captures, and scores the fitted links and the predictions for BBR.
 
-A prediction is a run of the fitted scenario with BBR. Two baselines use only the measured rates and RTT. One baseline
-uses the default buffer of a scenario. The other baseline uses a buffer that never fills, as in Mahimahi.
+A prediction is a run of the fitted scenario with BBR. For comparison, two simpler predictions use only the measured
+rates and RTT. One of them uses a scenario's default buffer. The other uses a buffer that never fills, as Mahimahi does
+by default.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PREDICTED = "fit"
 
 @dataclass
 class Scores:
-    """Errors of the fit and of the predictions."""
+    """The errors of the fitted values and of the predictions, for all scored cases."""
 
     errors: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     inside: dict[str, list[bool]] = field(default_factory=dict[str, list[bool]])
@@ -37,7 +38,7 @@ class Scores:
 
 
 def score(folder: Path, cases: list[Case], world: str, options: Mapping[str, Any]) -> Iterator[str]:
-    """Yields one line per scored case, and finally the tables."""
+    """Yields one line of text per case, and finally the lines of the tables."""
     scores = Scores()
     for case in cases:
         home, asked = folder / world / case.name, folder / world / with_control(case, ASKED).name
@@ -95,7 +96,7 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
     true = _measured(captures.at_host(asked / "pcap", place), ends)
     best = fitter.search.best()
     assert best is not None
-    # The baselines use only measurements by `analyze`.
+    # The simpler predictions use only the values that `analyze` measured.
     traffic = fitter.draft.traffic
     draft = draft_of([each.flow for each in traffic], [each.way for each in traffic])
     plain = draft.scenario(best.structure, {each.name: each.start for each in draft.parameters(best.structure)})
@@ -120,7 +121,8 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
 
 
 def _measured(path: Path, receivers: list[tuple[str, int]]) -> list[Row]:
-    """Returns the goodput and the 95th percentile of the whole path's RTT, for flows to these addresses and ports.
+    """Returns, for each receiver's address and port, the goodput and the 95th percentile of the RTT of the flow to this
+    receiver.
 
     Flows are identified by address and port, because both directions can use the same port.
     """

@@ -19,7 +19,6 @@ TABLES: Mapping[str, Callable[[], list[str]]] = {
 
 
 def main(names: list[str]) -> int:
-    """Prints the tables with the given names."""
     wanted = list(TABLES) if names == ["all"] else names
     if not wanted or any(name not in TABLES for name in wanted):
         print_line(f"name a table: {', '.join(TABLES)}, or all")

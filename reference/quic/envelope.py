@@ -1,9 +1,9 @@
 """Computes performance envelopes as in QUICbench (Mishra, Lim and Leong, IMC 2022).
 
-Each congestion control is represented by points of delay and throughput. A point is the mean over an interval. The
-outermost 10 % of the points in each coordinate are excluded. The envelope is the convex hull of the remaining points.
-Two congestion controls are compared by the overlap of their envelopes. Conformance-T first moves one envelope onto the
-other envelope, so that constant differences, such as larger headers, do not count.
+Each congestion control is represented by points. A point consists of the mean delay and the mean throughput in an
+interval. The outermost 10 % of the points in each coordinate are excluded. The envelope is the convex hull of the
+remaining points. Two congestion controls are compared by the overlap of their envelopes. Conformance-T first moves one
+envelope onto the other envelope, so that constant differences, such as larger headers, do not count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ Point = tuple[float, float]
 
 
 def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
-    """Returns the area of the intersection divided by the area of the union; zero if there is no area."""
+    """Returns the overlap of two envelopes: the area of the intersection divided by the area of the union; 0 if there
+    is no area."""
     first, second = hull(_core(one)), hull(_core(other))
     both = area(_clip(first, second))
     union = area(first) + area(second) - both
@@ -23,7 +24,7 @@ def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
 
 
 def moved_onto(one: Sequence[Point], other: Sequence[Point]) -> list[Point]:
-    """Returns the points of `one`, shifted so that both sets of points have the same mean."""
+    """Returns the points of `one`, moved by a constant so that their mean equals the mean of `other`."""
     by = [mean(point[axis] for point in other) - mean(point[axis] for point in one) for axis in (0, 1)]
     return [(point[0] + by[0], point[1] + by[1]) for point in one]
 

@@ -45,16 +45,16 @@ LADDER: Mapping[str, Settings] = {
 
 
 def ladder() -> list[str]:
-    """Returns a table of a 10 MB download at 10 Mbit/s with an RTT of 20 ms and a buffer of 50 packets, by uplink
-    rate."""
+    """Returns a table with the goodput of a 10 MB download at several uplink rates. The downlink rate is 10 Mbit/s, the
+    RTT 20 ms, and the buffer 50 packets."""
     return _ladder({"rtt": "20 ms", "queue": "50 packets"})
 
 
 def picoquic() -> list[str]:
-    """Returns a table of a download at several uplink rates. The path is that of picoquic's test bbr_asym100: a delay
-    of 1 ms in each direction, 0.75 ms of jitter, and a buffer of 50 ms."""
-    # picoquic's link accepts a packet if at most 50 ms of packets are queued before this packet. The buffer must
-    # therefore be 50 ms plus one packet.
+    """Returns a table with the goodput of a 10 MB download at several uplink rates, on the path of picoquic's test
+    bbr_asym100: a delay of 1 ms in each direction, 0.75 ms of jitter, and a buffer of 50 ms."""
+    # picoquic's link accepts a packet if the packets queued before it take at most 50 ms. The buffer must therefore be
+    # 50 ms plus one packet.
     return _ladder(
         {"rtt": "2 ms", "jitter": "0.75 ms", "queue": {"limit": "64 kB"}},
         lambda up: {"link.up.queue.limit": f"{round(6.25 * up) + 1228} B"},
@@ -98,13 +98,14 @@ RTT of 100 ms."""
 
 
 def presets() -> list[str]:
-    """Returns a table of a download next to an upload on each access line, in Mbit/s, for one seed."""
+    """Returns a table with the goodput of a download and of a simultaneous upload in Mbit/s, for each access line and
+    with one seed."""
     head = ["line", *_TCP_ARMS.values(), *_QUIC_ARMS.values(), "QUIC, filter"]
     return _markdown(head, [preset(name) for name, *_ in _native.presets()])
 
 
 def preset(name: str) -> list[str]:
-    """Returns the table row of one access line."""
+    """Returns the row of the table `presets` for one access line."""
     tcp = two_way(name).with_(**{"flow.*.cc": "cubic"})
     quic = tcp.with_(**{"flow.*.transport": {"kind": "quic", **_WIDE}})
     of_tcp = ackpath(tcp, list(_TCP_ARMS), repeat=1)
@@ -112,7 +113,7 @@ def preset(name: str) -> list[str]:
     cells = [_cells(of_tcp.cells.rows(), arm) for arm in _TCP_ARMS]
     cells += [_cells(of_quic.cells.rows(), arm) for arm in _QUIC_ARMS]
     digests = {row["remedies"]: row["digest"] for row in of_quic.runs.rows()}
-    # QUIC encrypts its ACKs, so the filter must not change the run.
+    # The filter must not change a run of QUIC, because QUIC encrypts its ACKs.
     return [name, *cells, "the same run" if digests["filter"] == digests["none"] else "differs"]
 
 
@@ -129,7 +130,8 @@ _DOWNLOADS = {
 
 
 def ack_filter() -> list[str]:
-    """Returns a table of CAKE on a 50:1 line, with and without its ACK filter."""
+    """Returns a table with each flow's goodput through CAKE on a 50/1 Mbit/s line, with and without CAKE's ACK
+    filter."""
     rows: list[list[str]] = []
     for name, transports in _DOWNLOADS.items():
         for busy in (False, True):
@@ -172,7 +174,8 @@ _QUEUES = {
 
 
 def shares() -> list[str]:
-    """Returns a table of QUIC's share of the goodput next to one TCP flow, without and with ECN."""
+    """Returns a table with the share of the goodput that a QUIC flow gets next to one TCP flow, without and with
+    ECN."""
     pairs = [("reno", "reno"), ("cubic", "cubic"), ("bbr", "cubic"), ("bbr", "reno")]
     arms = [(tcp, quic, queue, ecn) for tcp, quic in pairs for ecn in (False, True) for queue in _QUEUES]
 
@@ -230,8 +233,8 @@ _ALONE = {
 
 
 def controls() -> list[str]:
-    """Returns a table of each congestion control without other traffic, over TCP and over QUIC: goodput, RTTs, and the
-    overlap of the envelopes."""
+    """Returns a table that compares each congestion control over TCP and over QUIC, in a download without other
+    traffic: goodput, RTT, and the overlap of the envelopes."""
     rows: list[list[str]] = []
     base = Scenario.build(_ALONE, "alone")
     quic = {"flow.it.transport": "quic", "flow.it.transport.ecn": False}
@@ -265,7 +268,8 @@ def controls() -> list[str]:
 
 
 def _points(run: Run) -> list[tuple[float, float]]:
-    """Returns the mean RTT in ms and the throughput in Mbit/s for each 0.5 s, without the first 10 s."""
+    """Returns, for each interval of 0.5 s, the mean RTT in ms and the throughput in Mbit/s. The first 10 s are
+    excluded."""
     samples = [row for row in run.samples.rows() if row["time_s"] > 10 and row["rtt_count"]]
     return [
         (now["rtt_sum_ms"] / now["rtt_count"], (now["delivered_bytes"] - before["delivered_bytes"]) * 16e-6)
@@ -274,7 +278,7 @@ def _points(run: Run) -> list[tuple[float, float]]:
 
 
 def _medians(scenarios: Sequence[Scenario], measure: Any, seeds: int = SEEDS) -> list[tuple[float, ...]]:
-    """Runs each scenario with several seeds. Returns one tuple per scenario: the median of each measured value."""
+    """Runs each scenario with several seeds. Returns one tuple per scenario with the median of each measured value."""
     jobs = [Job(each, seed) for each in scenarios for seed in range(1, seeds + 1)]
     found = run_jobs(jobs, lambda _, run: measure(run))
     groups = [found[start : start + seeds] for start in range(0, len(found), seeds)]

@@ -136,7 +136,8 @@ def options(command: str) -> list[str]:
 
 
 def place(folder: Path) -> None:
-    """Creates the files of the cases. Also imports all modules, because an interrupted import cannot be repeated."""
+    """Creates the files that the cases use. Also imports all modules, because an interrupted import cannot be
+    repeated."""
     for module in pkgutil.walk_packages(lopsided.__path__, "lopsided."):
         if "guest" not in module.name and not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):
@@ -149,7 +150,8 @@ def place(folder: Path) -> None:
 
 
 def outcome(words: list[str]) -> str:
-    """Returns `refused`, `taken` (accepted), `long`, or a fault that starts with an exclamation mark."""
+    """Returns the outcome of a command: `refused`, `taken` (accepted), `long`, or a fault that starts with an
+    exclamation mark."""
     said, printed = io.StringIO(), io.StringIO()
     terminal.out.cache_clear()
     terminal.errors.cache_clear()
@@ -169,11 +171,11 @@ def outcome(words: list[str]) -> str:
     if code not in (0, 1, 2, 130, *((126, 127) if words[0] == "emulate" else ())):
         return f"!exit code {code}"
     if "raise Long" in said.getvalue():
-        # The alarm interrupted a callback. Python printed the exception, and the command continued.
+        # The alarm interrupted a callback. Python then only prints the exception, and the command continues.
         return "long"
     if "Traceback" in said.getvalue() and "mine.py" not in said.getvalue():
         return f"!{said.getvalue()[-300:]}"
-    # The native module of these commands writes to standard error directly, and not through Python.
+    # These commands write to standard error in the native module, which bypasses Python's `sys.stderr`.
     native = words[0] in ("emulate", "shape", "reflect")
     if code and not native and not said.getvalue().strip() and not printed.getvalue().strip():
         return "!not a word"
@@ -185,7 +187,7 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 def sample(count: int, seed: int) -> list[list[str]]:
-    """Returns `count` random cases for each command. The selection depends only on `seed`."""
+    """Returns `count` random cases for each command. The same `seed` selects the same cases."""
     chance = random.Random(seed)
     found: list[list[str]] = []
     for command in COMMANDS:

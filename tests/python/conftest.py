@@ -1,4 +1,4 @@
-"""Defines fixtures: a short scenario and its run, and the measurements of a paper's experiments for one seed."""
+"""Defines fixtures: a short scenario and its run, and a paper's experiments, measured with one seed."""
 
 from __future__ import annotations
 

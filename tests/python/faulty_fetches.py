@@ -19,15 +19,16 @@ class Outcome:
 
     setting: str
     error: str = ""
-    """The error that ended the download; empty if the download succeeded."""
+    """The error message of the download; empty if the download succeeded."""
     wrong: str = ""
     """Description of a forbidden result; empty if the result is allowed."""
     resumed: bool = False
-    """True if the command failed, and its repetition continued with the data that was already received."""
+    """True if the command failed, and the same command then continued with the data that was already received."""
 
 
 def attempt(number, seed, folder):
-    """Runs the numbered download in an empty folder, and checks its result."""
+    """Runs one download in the empty folder `folder`, and checks the result. `number` and `seed` determine the
+    faults."""
     rng = random.Random(seed * 1_000_003 + number)
     content = rng.randbytes(rng.choice((0, 1, 1000, 14_480, 14_481, 40_000, 120_000, 200_000, 300_000, 400_000)))
     etag = rng.choice(('"1"', '"1"', '"1"', 'W/"1"', None))
@@ -66,7 +67,7 @@ def attempt(number, seed, folder):
         if outcome.error and not outcome.wrong and special not in (ENDLESS, WRONG_SUM):
             server.fault_rate = 0.0
             outcome.resumed = bool(list(folder.iterdir()))
-            # Allow longer stalls, because a delay of 0.1 s is not a fault on a busy machine.
+            # Allow longer stalls: on a busy machine, a delay of 0.1 s is not a fault.
             options = replace(options, stall_s=5.0)
             _make(server.url(path), folder, options, versions, again := Outcome(outcome.setting))
             outcome.wrong = again.wrong or (again.error and f"not without faults either: {again.error}")

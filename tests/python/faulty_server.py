@@ -1,4 +1,4 @@
-"""A web server with all kinds of server and network faults. A seed selects the faults."""
+"""A web server that produces faults of servers and networks. A seed selects the faults."""
 
 import asyncio
 import random
@@ -53,9 +53,10 @@ class FaultyServer:
         self.answer = None
         """Bytes that are sent instead of every response; `None` for normal responses."""
         self.change = None
-        """Number of requests after which the object changes, with the new content and the new entity tag."""
+        """A change of the object: the number of requests after which it happens, the new content, and the new entity
+        tag."""
         self.port = port
-        """The port; 0 for any free port."""
+        """The server's port. If 0, the server uses any free port."""
 
     def url(self, path="/object.bin"):
         return f"http://127.0.0.1:{self.port}{path}"

@@ -1,4 +1,4 @@
-"""Runs shell commands as root on user-mode Linux, in order to test printed commands with traffic.
+"""Runs shell commands as root on user-mode Linux. Tests use it to run the commands that lopsided prints, with traffic.
 
 The guest mounts this machine's root file system read-only, so the tests change nothing on this machine.
 """
@@ -16,7 +16,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def run(script: str, folder: Path, modules: list[str], timeout_s: float = 90) -> str:
-    """Returns the output of the script. The guest loads the kernel modules before it runs the script."""
+    """Runs a shell script and returns its output. The guest first loads the kernel modules."""
     machine = backend.choose("uml")
     (folder / "script.sh").write_text(script)
     load = f"from guest import modules; modules.load({modules!r})"

@@ -1,4 +1,4 @@
-"""Checks that apply to every paper."""
+"""Checks that the tests of all papers use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lopsided.studies.jobs import run_jobs
 
 
 def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str]]:
-    """Returns, by claim, the numbers in a verdict's reason that the verdict's data does not contain.
+    """Returns, for each claim, the numbers that its verdict's reason states but its verdict's data does not contain.
 
     There should be none. The function judges the claims on the measurements and on randomly changed copies. A
     hard-coded number would be wrong for a copy. The copies also cover the texts for other outcomes.
@@ -30,7 +30,7 @@ def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str
     for data in (m, *(disturbed(paper, m, seed) for seed in range(DISTURBED))):
         for claim in judged:
             verdict = claim.check(data)
-            # Also check that the criterion is not wider than the statement.
+            # Also check that the criterion accepts no values that the statement excludes.
             if beyond := [*unexplained(verdict), *wider_than_said(claim, verdict)]:
                 found.setdefault(claim.key, []).extend(beyond)
     return found
@@ -38,7 +38,7 @@ def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str
 
 @pytest.mark.slow
 def test_reasons_state_only_measured_numbers(paper: Paper, m: Measurements) -> None:
-    """The test modules of papers import this test."""
+    """Each paper's test module imports this test."""
     assert reasons_beyond_the_data(paper, m) == {}
 
 
@@ -59,7 +59,7 @@ def disturbed(paper: Paper, m: Measurements, seed: int) -> Measurements:
 
 
 def one_seed(paper: Paper, key: str, overrides: Overrides, **labels: Label) -> Measurements:
-    """Returns measurements of the experiment's cases with the given labels, for one seed."""
+    """Runs an experiment's cases with the given labels, with one seed, and returns the measurements."""
     found = paper.experiment(key)
     cases = tuple(case for case in found.cases if labels.items() <= dict(case.labels).items())
     return run_experiments(paper, [replace(found, cases=cases)], 1, run_jobs, overrides=overrides, keep_runs=False)
@@ -88,7 +88,7 @@ def of_one_case_each(
 def printed_results(
     paper: Paper, m: Measurements, artifacts: Mapping[str, tuple[Figure, Artifact]]
 ) -> tuple[list[PublishedValue], list[PublishedValue]]:
-    """Returns all published results, and the published results that no figure compares and no statement judges."""
+    """Returns two lists: all published results, and the published results that no figure and no claim compares."""
     used = {_key(compared.published) for _, artifact in artifacts.values() for compared in artifact.comparisons}
     for claim in paper.claims:
         used |= {_key(value.published) for value in claim.check(m).measured if value.published}
@@ -97,7 +97,7 @@ def printed_results(
 
 
 def outside_panels(artifacts: Mapping[str, tuple[Figure, Artifact]], begin_s: float = -np.inf) -> list[str]:
-    """Returns the figures in which a curve leaves its panel. There should be none.
+    """Returns the names of figures in which a curve leaves its panel. There should be none.
 
     Vertical lines are ignored. In figures over time, the time before `begin_s` is ignored too.
     """

@@ -89,7 +89,7 @@ class Reno(lop.Controller):
 
 
 class RenoAlgorithm(lop.WindowAlgorithm):
-    """A copy of the built-in Reno's algorithm in Python, for stacks that count bytes."""
+    """A copy of the built-in Reno's algorithm in Python, for TCP stacks that count cwnd in bytes."""
 
     def cong_avoid(self, ack, path, window):
         window.reno_cong_avoid(window.acked_bytes_for_growth(ack))

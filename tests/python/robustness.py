@@ -41,13 +41,13 @@ MINE = b"a thesis"
 
 @dataclass(frozen=True)
 class Command:
-    """A command that writes a folder or a file."""
+    """A command of lopsided that writes a folder or a file."""
 
     name: str
     words: tuple[str, ...]
     out: str
     more: tuple[str, ...] = ()
-    """Names of additional files that the command writes next to its file."""
+    """Names of files that the command writes in addition to its main file."""
 
     def line(self, seed: int) -> list[str]:
         """Returns the command line for this seed. The command replaces existing files."""
@@ -67,7 +67,7 @@ COMMANDS = (
 
 
 class Broken(AssertionError):
-    """Raised if a requirement is not met."""
+    """Raised if a command lost a file, or left an incomplete result."""
 
 
 def promise(holds: bool, what: str) -> None:
@@ -77,7 +77,7 @@ def promise(holds: bool, what: str) -> None:
 
 
 class Place:
-    """A folder in which a command is tested."""
+    """A folder with a command to test, an earlier result, and a file of the user."""
 
     def __init__(self, folder: Path, command: Command) -> None:
         self.folder = folder
@@ -94,7 +94,8 @@ class Place:
         return done
 
     def start(self) -> subprocess.Popen[str]:
-        """Starts the command with another seed, so that it replaces the result."""
+        """Starts the command with a seed that differs from the earlier result's seed. The command replaces this
+        result."""
         return subprocess.Popen(self.command.line(2), cwd=self.folder, stderr=subprocess.PIPE, text=True)
 
     def state(self) -> dict[str, str]:
@@ -103,7 +104,8 @@ class Place:
         return {str(path.relative_to(self.folder)): _digest(path) for path in sorted(files)}
 
     def check(self) -> str:
-        """Checks that the folder contains a complete result. Returns `old` or `new`."""
+        """Checks that the folder contains the user's file and a complete result. Returns whether the result is old,
+        new, or an interrupted study."""
         now = self.state()
         mine = self.folder / "place" / "thesis.tex"
         promise(mine.is_file() and mine.read_bytes() == MINE, "the user's file is gone or changed")
@@ -174,7 +176,7 @@ def _digest(path: Path) -> str:
 
 
 def a_kill(place: Place, when: float, sign: signal.Signals) -> str:
-    """Kills the command after the given time in seconds."""
+    """Kills the command `when` seconds after its start."""
     with place.start() as process:
         try:
             process.wait(timeout=when)
@@ -211,7 +213,7 @@ def while_starting(said: str) -> bool:
 
 
 def a_full_disk(place: Place, room: int) -> str:
-    """Runs the command on a disk with `room` free bytes."""
+    """Runs the command on a file system with `room` free bytes."""
     script = Path(__file__).resolve()
     words = ["unshare", "--user", "--map-root-user", "--mount", sys.executable, str(script), "--within", str(room)]
     done = subprocess.run(
@@ -222,7 +224,7 @@ def a_full_disk(place: Place, room: int) -> str:
 
 
 def within(room: int, name: str) -> None:
-    """Runs the full-disk trial in the current folder, in a namespace."""
+    """Runs a trial on a full file system. Must be called in a separate mount namespace."""
     command = next(each for each in COMMANDS if each.name == name)
     here = Path.cwd()
     used = sum(path.stat().st_size + 4096 for path in (here / "place").rglob("*"))
@@ -242,7 +244,7 @@ def within(room: int, name: str) -> None:
     promise(done.returncode == 0 or "No space left" in done.stderr or "space" in done.stderr, done.stderr[-300:])
     found = place.check()
     if done.returncode:
-        # A search keeps a hidden folder in order to continue later.
+        # An interrupted search keeps a hidden folder with its finished runs, so that it can continue later.
         left = [path.name for path in folder.iterdir() if HIDDEN in path.name and not path.name.endswith("-search")]
         promise(not left, f"left behind on the full disk: {left}")
     (folder / ".filler").unlink()
@@ -261,7 +263,7 @@ def disks_possible() -> bool:
 
 
 def trials(kills: int, writing: int, disks: int, seed: int) -> Iterable[tuple[str, Command, Callable[[Place], str]]]:
-    """Yields the trials: kind, command, and function."""
+    """Yields the trials. Each consists of its kind, a command, and the function that runs the trial."""
     chance = random.Random(seed)
     for number in range(kills):
         command, sign = COMMANDS[number % len(COMMANDS)], SIGNALS[number // len(COMMANDS) % len(SIGNALS)]
@@ -281,7 +283,7 @@ _lasts: dict[str, float] = {}
 
 
 def lasts(place: Place) -> float:
-    """Returns the duration of the command in seconds, at the present load of the machine."""
+    """Runs the command, and returns its duration in seconds at the present load of the machine."""
     if place.command.name not in _lasts:
         begun = time.monotonic()
         place.run(1)

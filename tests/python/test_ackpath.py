@@ -31,7 +31,7 @@ def test_filtered_acks_free_the_uplink_and_cover_more_segments(found):
 
 
 def test_bursts_stay_within_their_limit(found):
-    # The remedy `bursts` does not limit retransmissions and tail loss probes.
+    # The remedy `bursts` limits bursts of new data only, not retransmissions and tail loss probes.
     assert row(found, "filter")["burst_p95"] > 4
     assert row(found, "filter+bursts")["burst_p95"] <= 4
 
@@ -53,7 +53,7 @@ LINE_OF_ACKS = line_of("20 s", "10 Mbit/s", "100 kbit/s", "50 packets", "50 pack
 
 
 def test_receivers_that_acknowledge_rarely_free_the_uplink():
-    # The uplink of 2 Mbit/s loses no ACK, so only the receiver determines the number of ACKs.
+    # No ACK is lost on an uplink of 2 Mbit/s, so only the receiver determines the number of ACKs.
     quiet = lop.Scenario.from_text(LINE.replace("200 kbit/s", "2 Mbit/s")).only(["download"])
     found = lop.ackpath(quiet, "none,tarr,ace,growing,rfc5690", link="link")
     ratio = {name: row(found, name)["ack_ratio"] for name in found.arms}
@@ -74,7 +74,7 @@ def test_few_acks_cover_two_segments_on_a_short_path():
 
 def test_afvq_leaves_more_to_the_upload_than_acks_first():
     found = lop.ackpath(lop.Scenario.from_text(LINE), "none,acks_first,afvq,filter,filter+ack_pacing", link="link")
-    # Strict priority starves the upload. AFVQ leaves about half of the uplink to the upload.
+    # With strict priority for ACKs, the upload starves. AFVQ leaves about half of the uplink to the upload.
     assert row(found, "afvq")["up_goodput_bps"] > 2 * row(found, "acks_first")["up_goodput_bps"]
     assert row(found, "afvq")["down_goodput_bps"] > 2 * row(found, "none")["down_goodput_bps"]
 

@@ -1,4 +1,4 @@
-"""Tests `analyze` on captures of scenarios with known limits, lines and counts."""
+"""Tests `analyze` on captures of simulated runs whose limits, lines and packet counts are known."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_a_pipe_has_a_live_view_and_ctrl_c_prints_the_result(captures: Path) -> 
     os.close(terminal)
     assert running.stdin is not None
     assert running.stdout is not None
-    # The input ends in the middle of a record.
+    # Write only half of the capture, so that the input ends in the middle of a record.
     running.stdin.write(content[: len(content) // 2])
     running.stdin.flush()
     shown = b""

@@ -27,7 +27,7 @@ def documented(cls: ast.ClassDef) -> set[str]:
         each.target.id
         for each, text in pairwise(cls.body)
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and isinstance(text, ast.Expr)
-        # Attributes that a user's class may set are not read-only and need no docstring at run time.
+        # A user's class may set attributes that are not `Final`. They need no docstring at run time.
         if ast.unparse(each.annotation).startswith("Final[")
     }
     return {name for name in methods | attributes if not name.startswith("__")}

@@ -200,7 +200,7 @@ def test_the_load_of_the_draft_adds_connections_until_it_is_stable(line: lop.Sce
     assert [round(start / 5) for start in starts[:4]] == [0, 1, 2, 3]
     users = next(found.users.rows())
     assert users["rpm_confidence"] == 3
-    # With fair queueing, the RPM is close to the RPM of the idle line.
+    # With fair queueing, the RPM is close to the value that the idle line would have.
     assert 1000 < users["rpm"] < 2000
     probes = [flow for flow in found.scenario.resolved["flows"] if flow["name"].startswith("responsiveness-probe")]
     assert len(probes) == 1, "a twentieth of 1 Mbit/s allows one pair a second"

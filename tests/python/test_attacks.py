@@ -1,4 +1,5 @@
-"""Tests attacks and damage: truncated responses, servers that only imitate a sink, folders of other programs."""
+"""Tests malicious and damaged input: truncated responses, servers that only imitate a sink, folders of other
+programs."""
 
 from __future__ import annotations
 
@@ -276,7 +277,7 @@ def test_limits_that_kill_the_process_cause_a_warning(limit: int, most: int, sai
 def test_recorded_events_are_bounded(tmp_path):
     file = tmp_path / "s.toml"
     file.write_text(line_of("100 s", "10 Gbit/s", "10 Gbit/s") + DOWNLOAD + "[record]\nevents = true\n")
-    # All events of the run would need more than 3 GiB of memory, and Rust would abort the process.
+    # Limit the memory to 3 GiB. All events of the run would need more memory, and Rust would abort the process.
     most = 3 << 30
     done = subprocess.run(
         [sys.executable, "-m", "lopsided", "run", file, "--out", tmp_path / "run"],
@@ -318,7 +319,8 @@ def proxy(most_files: int | None = None) -> Generator[tuple[subprocess.Popen[str
 
 @contextlib.contextmanager
 def recorder(answer: bytes) -> Generator[tuple[int, list[bytes]]]:
-    """Records the first data of each connection and sends a response. Yields the port."""
+    """Runs a server that records the first data of each connection and sends the response `answer`. Yields the port and
+    the recorded data."""
     asked: list[bytes] = []
 
     def serve() -> None:

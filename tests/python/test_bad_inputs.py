@@ -1,4 +1,4 @@
-"""Every input in tests/bad-inputs/ is rejected with the expected error message, and no files are written."""
+"""Checks that lopsided rejects each input in tests/bad-inputs/ with the expected error message, and writes no files."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack", "window_update"}
 """tshark's flags after a loss, in the receiver's capture. A duplicate ACK that enlarges the window is flagged as a
 window update."""
 OUTBOUND = 2
-"""pcapng's code for outgoing packets."""
+"""The value that marks outgoing packets in pcapng."""
 FLAGS = sorted(SENT_AGAIN | SEEN_BEHIND_A_LOSS)
 
 
@@ -28,7 +28,7 @@ def captured(adsl, tmp_path_factory) -> tuple[lop.Run, Path]:
 
 
 def tshark(file: Path, shown: str, *fields: str) -> list[list[str]]:
-    """Returns the given fields of the packets that match the display filter `shown`."""
+    """Returns the given fields of each packet that matches the display filter `shown`."""
     command = ["tshark", "-r", str(file), "-Y", shown, "-T", "fields"]
     for field in fields:
         command += ["-e", field]

@@ -1,4 +1,4 @@
-"""`lopsided check`: compares two builds of a program over emulated lines."""
+"""Tests `lopsided check`, which compares two builds of a program over emulated lines."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ TYPES_THAT_HOLD_THEMSELVES = {
     "queue": {"qdisc.rs", "classful/classes.rs", "classful/class.rs", "classful/child.rs"},
     "spec": {"value.rs", "part.rs", "family.rs"},
 }
-"""Dependency cycles that are allowed: queues contain classes that contain queues, and a part may be a value of another
-part."""
+"""Dependency cycles that are allowed, because the types refer to each other: queues contain classes, and classes
+contain queues."""
 
 Module = tuple[str, ...]
 ITEM = (
@@ -45,7 +45,7 @@ def test_a_dependency_cycle_is_found(tmp_path):
 
 
 class Crate:
-    """The modules of a crate, and the names that each module uses."""
+    """A crate's modules, and the names that each module imports and uses."""
 
     def __init__(self, source: Path) -> None:
         self.files: dict[Module, str] = {}
@@ -66,7 +66,7 @@ class Crate:
 
     @cached_property
     def imports(self) -> dict[Module, list[tuple[Module, str]]]:
-        """The imports of each module: the path in the crate, and the local name."""
+        """For each module, its imports: the path of an item in the crate, and the item's local name."""
         found: dict[Module, list[tuple[Module, str]]] = {}
         for module, text in self.texts.items():
             each = [leaf for tree in re.findall(USE, text, re.M) for leaf in leaves(tree)]
@@ -115,7 +115,7 @@ class Crate:
                 yield path
 
     def circles(self) -> list[list[str]]:
-        """Returns groups of files that depend on each other."""
+        """Returns the dependency cycles. Each is a group of files that depend on each other."""
         arrows = {
             module: {home for path in self.used(module) if (home := self.home(path)) is not None and home != module}
             for module in self.files

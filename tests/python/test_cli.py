@@ -1,4 +1,5 @@
-"""Tests the command line: results on stdout, everything else on stderr, exit codes, no tracebacks."""
+"""Tests the command line: results are written to stdout and everything else to stderr, exit codes are correct, and no
+command prints a traceback."""
 
 import json
 import math
@@ -267,8 +268,8 @@ def test_the_list_of_commands_fits_any_terminal():
 
 @pytest.mark.parametrize(
     ("arguments", "most"),
-    # The numbers are the maximum numbers of loaded modules. Python loads about 60 modules, and a large library adds
-    # hundreds.
+    # Each number is the maximum number of modules that the command may load. Python loads about 60 modules, and a large
+    # library adds hundreds.
     [(["--help"], 120), (["--version"], 120), (["check"], 215), (["schema"], 190)],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
@@ -287,7 +288,7 @@ def test_a_run_with_its_report_loads_no_library_of_drawing(adsl_file, tmp_path):
 
 
 def _modules_of(arguments: list[str]) -> set[str]:
-    """Returns the modules that a command loads."""
+    """Returns the names of the Python modules that a command loads."""
     code = (
         "import sys; from lopsided import cli; "
         "assert cli.invoke(sys.argv[1:]) == 0; "
@@ -457,7 +458,7 @@ def test_a_sweep_for_a_paper_is_the_table_that_is_shown(adsl_file, capsys):
     lines = Path("t.tex").read_text().splitlines()
     assert lines[0].startswith(r"\begin{tabular}{") and lines[-1] == r"\end{tabular}"
     rows = [line for line in lines if line.endswith(r"\\")]
-    # The table has one heading, and one row for each combination of limit and flow. All seeds share a row.
+    # The table contains a heading, and one row for each combination of limit and flow. A row summarizes all seeds.
     assert len(rows) == 1 + 2 * 2
     assert all(r"$\pm$" in row for row in rows[1:])
     assert {row.count(" & ") for row in rows} == {rows[0].count(" & ")}

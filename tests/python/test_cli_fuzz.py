@@ -1,4 +1,4 @@
-"""Runs command lines that consist of random words. Every failure must cause the right exit code."""
+"""Runs command lines that consist of random words, and checks the exit code of each failure."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Tests comparisons of worlds, and compares the simulator with recorded values of Linux."""
+"""Tests comparisons between the simulator and the kernel world, and compares the simulator with recorded values of
+Linux."""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ def test_records_return_a_measurement_only_for_its_own_scenario(tmp_path: Path):
 
 @pytest.fixture(scope="module")
 def errors() -> dict[tuple[str, str, str], float]:
-    """Returns the simulator's errors relative to the recorded values of Linux, by cell, flow and metric."""
+    """Returns the simulator's relative errors against the recorded values of Linux. The keys are scenario, flow and
+    metric."""
     records = fidelity.records(LINUX)
     found: dict[tuple[str, str, str], float] = {}
     for cell in fidelity.CELLS:

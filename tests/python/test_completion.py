@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"
 ADSL = str(SCENARIOS / "adsl.toml")
 BREAKS = " \t\n\"'><=;|&(:"
-"""The characters at which bash breaks words."""
+"""The characters at which bash separates words during completion."""
 
 
 def offered(*words: str) -> list[str]:

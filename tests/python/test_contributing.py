@@ -1,4 +1,4 @@
-"""The paper and the Rust code in CONTRIBUTING.md work, and the tests that CONTRIBUTING.md names exist."""
+"""Checks that the example paper and the Rust code in CONTRIBUTING.md work, and that the tests that it names exist."""
 
 import re
 import sys

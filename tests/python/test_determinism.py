@@ -1,4 +1,5 @@
-"""Every scenario has the same digest and tables in every process, order and thread."""
+"""Checks that every scenario produces the same digest and tables in every process, in every order and on every
+thread."""
 
 import hashlib
 import json
@@ -20,12 +21,12 @@ FILES = sorted(
     path
     for folder in ("scenarios", "python/lopsided", "reference")
     for path in (ROOT / folder).rglob("*.toml")
-    # Skip files that are not complete scenarios: tables of papers, links, and the base files of suites.
+    # Skip symbolic links and files that are not complete scenarios, such as a paper's tables or a suite's base files.
     if not path.is_symlink() and "suite" not in path.parts and "\n[scenario]\n" in f"\n{path.read_text()}"
 )
 
 MIXED = [path for path in FILES if "papers" not in path.parts]
-"""Files that are also run in another process, in reverse order, and on threads. The scenarios of papers are run on
+"""Scenarios that are also run in another process, in reverse order, and on threads. The scenarios of papers are run on
 threads in crates/sim/tests/digests.rs."""
 
 

@@ -1,4 +1,5 @@
-"""Runs the printed commands for routers on user-mode Linux, with traffic before, during and after the configuration."""
+"""Runs the commands that lopsided prints for routers on user-mode Linux, with traffic before, during and after the
+configuration."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ ip -n neighbour link set e0 up
 ethtool -K eth0 gso off tso off gro off 2>/dev/null
 ip link show ifb0 >/dev/null && echo "ifb0 exists"
 ip netns exec neighbour PYTHON -S peer.py &
-# One process asks each time, because Python takes about a second to start in the guest.
+# One client makes all measurements, because Python takes about 1 s to start in the guest.
 mkfifo /run/ask /run/told
 PYTHON -S ask.py </run/ask >/run/told &
 exec 3>/run/ask 4</run/told
@@ -91,7 +92,7 @@ import socket, sys, time
 def rate(way, seconds):
     try:
         with socket.create_connection(("10.9.0.2", 80), timeout=30) as one:
-            # Seconds of an upload would wait in the socket.
+            # With the default send buffer, several seconds of an upload would wait in the socket.
             one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 20000)
             # PIE may drop the SYN, which TCP retransmits after 1 s.
             began, total = time.monotonic(), 0
@@ -99,7 +100,7 @@ def rate(way, seconds):
             while time.monotonic() - began < seconds:
                 total += len(one.recv(65536)) if way == b"d" else one.send(bytes(4000))
             if way == b"u":
-                # Buffered data counts when it has arrived.
+                # Wait until the buffered data has arrived.
                 one.shutdown(socket.SHUT_WR)
                 one.recv(3)
             return total * 8 / (time.monotonic() - began)
@@ -164,13 +165,14 @@ def test_printed_commands_shape_the_line_and_can_be_undone(name: str, in_turn: d
     kind = "pfifo" if name == "fifo" else name.split()[0]
     assert "ifb4" not in left and "redirect" not in left and f"qdisc {kind} " not in left, told
     if "Specified qdisc kind is unknown" in told:
-        # The guest lacks the discipline: the commands stop at the first error, and traffic is not shaped.
+        # The guest's kernel does not support the discipline. The commands stop at the first error, and traffic is not
+        # shaped.
         assert "lines 2" in told and min(shaped) > 2 * DOWN_BPS, told
         pytest.skip(f"this kernel has no {kind}")
     assert "lines 0" in told and "undone 0" in told, told
     assert f"qdisc {kind} " in told and "Consider r2q" not in told, told
-    # Goodput excludes headers. During this short transfer, the bucket raises the goodput by a few percent, and losses
-    # after slow start lower it by up to half.
+    # Goodput excludes headers. During this short transfer, the token bucket raises the goodput by a few percent, and
+    # losses after slow start reduce it by up to 50 %.
     assert 0.4 * UP_BPS < shaped[1] < 1.1 * UP_BPS, told
     if name in UPLINK_ONLY:
         assert shaped[0] > 2 * DOWN_BPS
@@ -198,7 +200,7 @@ def test_commands_that_fail_leave_the_network_as_it_was(tmp_path: Path):
 @pytest.mark.real_time
 @pytest.mark.usefixtures("machine")
 def test_nothing_is_redirected_to_a_device_that_is_down(tmp_path: Path):
-    """If the device `ifb4eth0` is down, the script fails, and traffic is not shaped."""
+    """If the device `ifb4eth0` is down, the script must fail, and traffic must not be shaped."""
     config = CASES["fq_codel"]
     sabotaged = config.lines.replace("ip link set dev ifb4eth0 up", "ip link set dev ifb4eth0 down")
     assert sabotaged != config.lines

@@ -1,4 +1,4 @@
-"""`tools/digests` checks recorded digests, and does not write a digest without a reason."""
+"""Tests `tools/digests`. It checks the recorded digests, and does not write a digest unless a reason is given."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ SCENARIO = "scenarios/ecn.toml"
 
 @pytest.fixture
 def house(tmp_path):
-    """Creates a repository that contains a wrong digest, and the digest of a deleted scenario."""
+    """Creates a repository in which one recorded digest is wrong, and another belongs to a deleted scenario."""
     for path in ("tools/digests", SCENARIO):
         (tmp_path / path).parent.mkdir()
         shutil.copy(ROOT / path, tmp_path / path)

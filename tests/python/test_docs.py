@@ -1,4 +1,5 @@
-"""The Python code in the documents runs, the tables are complete, and the targets of links exist."""
+"""Checks that the Python code in the documents runs, that the tables are complete, and that the targets of links
+exist."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""Public functions, except those of the command line, document their errors. Sections of docstrings start on new
-lines."""
+"""Checks that the docstrings of public functions, except those of the command line, list the errors that they raise.
+Also checks that sections of docstrings start on new lines."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ PACKAGE = Path(lopsided.__file__).parent
 OF_PEOPLE = ("data", "metrics", "scenario.py", "controllers.py", "queues.py", "fetching", "worlds", "studies", "views")
 SAYS = ("raise", "error", "refuse", "unavailable", "says so", "fail", "where there is none", "if there is")
 OURS = {"AssertionError", "NotImplementedError", "StopIteration"}
-"""Errors that are raised only if lopsided has a bug."""
+"""Errors that only a bug in lopsided raises. Docstrings need not mention them."""
 
 
 def test_functions_document_the_errors_that_they_raise():
@@ -41,8 +41,8 @@ def test_sections_start_on_their_own_lines():
 
 
 def joined_lines(text: str) -> list[str]:
-    """Returns the headings that are not on their own lines, and the unindented lines of the parameter section that
-    contain more than parameter names."""
+    """Returns the headings that are not on their own lines, and the lines of a parameter section that contain a
+    description next to the parameter's name."""
     found = re.findall(r"^.*\S -{4,}.*$|^-{4,} .*$", text, re.MULTILINE)
     section = re.search(r"^(?:Parameters|Attributes)\n-+\n((?:.+\n?)*)", text, re.MULTILINE)
     lines = section[1].splitlines() if section else []
@@ -50,6 +50,6 @@ def joined_lines(text: str) -> list[str]:
 
 
 def raised(function: ast.FunctionDef) -> set[str]:
-    """Returns the errors that the function raises directly. Errors of called functions are not included."""
+    """Returns the names of the errors that the function itself raises, without those of called functions."""
     made = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
     return {each.func.id for each in made if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}

@@ -101,8 +101,8 @@ PARTS = {
     "header_compression": {},
     "quic": {"flow.1.transport": "quic"},
 }
-"""For each part, the settings that add the part with default values. Queue disciplines are not listed, because they
-need only their kind and a limit."""
+"""For each kind of part, the settings that add the part with default values. Queue disciplines are not listed, because
+they need only their kind and a limit."""
 
 SHARED = """\
 [scenario]

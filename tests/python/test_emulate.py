@@ -37,7 +37,7 @@ def test_a_command_runs_behind_a_line(folder: Path) -> None:
 
 
 def answer(service: socket.socket) -> None:
-    """Responds to each datagram. A response proves that the datagram has crossed the line."""
+    """Runs a server that responds to each datagram. A response proves that the datagram crossed the emulated line."""
     with contextlib.suppress(OSError):
         while True:
             _, sender = service.recvfrom(2048)

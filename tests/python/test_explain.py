@@ -1,4 +1,5 @@
-"""`lopsided explain`: the story agrees with the recorded events. A run without events is repeated."""
+"""Tests that the story of `lopsided explain` agrees with the recorded events. If a run has no events, `explain` repeats
+it."""
 
 from pathlib import Path
 
@@ -100,7 +101,8 @@ def test_captures_yield_the_same_story_as_tcp_events(recorded: lop.Run, tmp_path
     assert all(one.reductions for one in story.episodes if "recovery" in one.states)
     (seen,), (told,) = story.connections, true.connections
     assert seen.acks.total() == told.acks.total()
-    # When a gap is filled, two segments are in order. The ACK therefore looks like an ACK of two new segments.
+    # An ACK for a filled gap acknowledges two segments. In a capture, it therefore looks like an ACK of two new
+    # segments.
     enough, looks_like_enough = told.acks["enough segments"], told.acks["gap filled"]
     assert 0 < enough <= seen.acks["enough segments"] <= enough + looks_like_enough
     assert "captures" in words.summary(story)
@@ -108,7 +110,7 @@ def test_captures_yield_the_same_story_as_tcp_events(recorded: lop.Run, tmp_path
 
 
 def _on_linux(run: lop.Run) -> lop.Run:
-    """Returns the run with only the tables that Linux provides."""
+    """Returns a copy of the run that contains only the tables that a run on Linux would contain."""
     tables = {name: run.table(name).to_polars() for name in ("flows", "samples", "queues", "links")}
     return lop.Run(scenario=run.scenario, seed=run.seed, tables=tables, digest="", world="kernel")
 

@@ -1,4 +1,4 @@
-"""Explains a probe's flow. The flow is simulated, so its events are known."""
+"""Tests `explain` on the flow of a probe. The flow is simulated, so its events are known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ direction = "up"
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path, Path]:
-    """Returns a simulated run, the file that a probe of the run's upload would write, and the sender's capture."""
+    """Returns a simulated run, a file as a probe would write it for the run's upload, and the capture at the sender."""
     folder = tmp_path_factory.mktemp("probe")
     run = lop.Scenario.from_text(UPLOAD, "upload.toml").run(pcap=folder)
     rows = run.samples_of["up1"].filter(run.samples_of["up1"]["state"] != "closed")

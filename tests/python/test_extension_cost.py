@@ -1,5 +1,5 @@
-"""A new part needs its own file and three lines in other files. A new key or column needs one line. CONTRIBUTING.md
-states these costs."""
+"""Checks the costs of an extension that CONTRIBUTING.md states: a new part needs its own file and three lines in other
+files, and a new key or column needs one line."""
 
 import subprocess
 import sys

@@ -57,7 +57,7 @@ def test_pairs_run_in_both_orders_and_a_control_against_itself_once():
     one, other = Contender("reno", 20), Contender("cubic", 20)
     assert [(each.first, each.second) for each in pair_orders((one, other), 10)] == [(one, other), (other, one)]
     assert len(list(pair_orders((one, one), 10))) == 1
-    # Contenders that start at the same time have no order of arrival, so there is one run.
+    # If both contenders start at the same time, there is no starting order to vary, so one run is sufficient.
     assert len(list(pair_orders((one, other), 0))) == 1
 
 
@@ -135,7 +135,7 @@ def test_harm_is_relative_to_the_same_flow_without_competition(small):
         assert row["harm_rate"] == pytest.approx(expected)
         assert row["alone_goodput_bps"] > 0.85 * 5e6
     vegas, reno = Contender("vegas", 80), Contender("reno", 80)
-    # Vegas reduces its window because Reno fills the queue.
+    # Vegas gets less than its fair share, because it reduces its window when Reno fills the queue.
     suffers = cell(small, vegas, reno)
     assert suffers["harm_rate"] > suffers["harm_rate_own"] + 0.1
     assert suffers["harm_rate_own"] == cell(small, vegas, vegas)["harm_rate"]
@@ -144,7 +144,7 @@ def test_harm_is_relative_to_the_same_flow_without_competition(small):
 
 
 def test_means_have_intervals_if_there_are_enough_seeds(small):
-    # One run per starting order is too few for a confidence interval.
+    # One run per starting order is not sufficient for a confidence interval.
     assert small.cells["share_ci95"].to_list() == [None] * len(small.cells)
     matrix = fairness.matrix(["reno", "vegas"], [20], "5M", duration=15, lead=2, repeat=2, harm=False)
     one, other = Contender("reno", 20), Contender("vegas", 20)
@@ -158,7 +158,7 @@ def test_means_have_intervals_if_there_are_enough_seeds(small):
     assert mine["share_mean"] + theirs["share_mean"] == pytest.approx(1)
     assert mine["share_ci95"] == pytest.approx(theirs["share_ci95"])
     assert mine["jain_ci95"] == pytest.approx(theirs["jain_ci95"])
-    # If a side competes with itself, its share is 50 % by definition. The goodputs of both flows count as one
+    # If a contender competes with itself, its share is 50 % by definition. The goodputs of both flows count as one
     # observation per run.
     itself = cell(matrix, one, one)
     assert (itself["share_mean"], itself["share_ci95"]) == (pytest.approx(0.5), None)
@@ -272,7 +272,7 @@ def test_rtt_unfairness_of_reno_and_of_cubic():
     # Lakshman and Madhow 1997: Reno's exponent is between 1 and 2. CUBIC's growth does not depend on the RTT.
     matrix = fairness.matrix(["reno", "cubic"], [20, 80], "10M", pairs="intra", harm=False, duration=90, repeat=6)
     reno, cubic = (cell(matrix, Contender(cc, 20), Contender(cc, 80))["rtt_exponent"] for cc in ("reno", "cubic"))
-    # The exponent is 2 if every loss hits both flows. The bound of 2.2 allows for the sampling error.
+    # The exponent is 2 if both flows lose packets in every loss event. The bound of 2.2 allows for the sampling error.
     assert 1 < reno < 2.2
     assert cubic < reno - 0.3
     assert reno == pytest.approx(cell(matrix, Contender("reno", 80), Contender("reno", 20))["rtt_exponent"])
@@ -332,7 +332,7 @@ def test_a_scenario_can_request_fairness(adsl, tmp_path):
     assert pl.read_parquet(folder / "fairness.parquet")["group"].to_list() == ["download", "upload"]
     assert "<h2>Fairness</h2>" in (folder / "report.html").read_text()
     assert lop.Run.load(folder).manifest()["fairness"]["jain"] == pytest.approx(found.jain)
-    # Measuring fairness does not change the run.
+    # Measuring fairness must not change the run.
     assert run.digest == adsl.run().digest
 
 
@@ -353,7 +353,6 @@ def test_a_single_group_has_no_harm(adsl):
     assert "harm_rate" not in row
 
 
-# The command line.
 
 
 ASK = ["fairness", "--cc", "reno,vegas", "--rtt", "20ms,80ms", "--link", "5M", "--duration", "30s", "--lead", "5s"]

@@ -1,4 +1,4 @@
-"""Tests downloads in byte ranges: data, faults, hostile servers, and existing files of other programs."""
+"""Tests downloads in byte ranges: correct data, faults, hostile servers, and existing files of other programs."""
 
 import asyncio
 import hashlib
@@ -277,7 +277,7 @@ def test_replaying_a_download_reproduces_its_decisions(tmp_path):
     found = model.summary()
     assert found.rate_bps == pytest.approx(8e3 * found.requested_bytes / found.answer_ms)
     assert found.shortest_ms == pytest.approx(100, abs=2) and found.holes > 10
-    # If one input of a step differs, the results of this step and of all later steps may differ.
+    # Change one input of a step. The results of this step and of all later steps may then differ.
     at = next(number for number, step in enumerate(model.steps) if step.loss == "channel")
     others = (*model.steps[:at], model.steps[at]._replace(loss="queue"), *model.steps[at + 1 :])
     parts = Recording(model.settings, model.missing, others).first_difference()
@@ -294,7 +294,7 @@ def test_truncated_responses_count_as_one_hole_per_connection(tmp_path, monkeypa
     steps = Recording.read(tmp_path / "steps").steps
     holes = [step for step in steps if step.step == "observed" and step.loss]
     assert len(holes) in (1, 2), "one on each connection"
-    # The number of failed responses is random. Numbers from 17 to 94 were observed.
+    # The number of failed responses is random: 17 to 94 were observed.
     assert sum(step.step == "failed" for step in steps) > 2 * len(holes)
 
 
@@ -370,7 +370,8 @@ def test_the_proxy_splits_a_download_into_ranges(tmp_path):
 
 @contextmanager
 def answering(answer):
-    """Runs a server that sends the result of `answer(head, body)` in response to a request. Yields its address."""
+    """Runs a server that calls `answer` with the head and the body of a request, and sends the result. Yields the
+    server's address."""
 
     async def one(reader, writer):
         with suppress(OSError, EOFError):

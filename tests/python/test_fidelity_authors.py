@@ -1,4 +1,4 @@
-"""Compares simulated experiments of balakrishnan1999 with recorded results of the authors' code."""
+"""Simulates experiments of Balakrishnan et al. (1999), and compares them with recorded results of the authors' code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares the simulator's managed queues with Linux's in whole runs, for scenarios without random numbers."""
+"""Compares whole runs with managed queues in the simulator and on Linux, for scenarios without random numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Compares the profile `freebsd-7` with FreeBSD's TCP, on part of the data of docs/fidelity/freebsd.md."""
+"""Compares the profile `freebsd-7` with FreeBSD's TCP, for some of the cases in docs/fidelity/freebsd.md."""
 
 from pathlib import Path
 from statistics import median

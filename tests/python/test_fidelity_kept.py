@@ -1,4 +1,4 @@
-"""Each run on Linux is executed once, and no run starts after the time limit."""
+"""Checks that each run on Linux is executed only once, and that no run starts after the time limit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def wanted(name: str, seed: int = 1) -> kept.Wanted:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Replaces Linux by the simulator. Returns the names of the run folders."""
+    """Replaces Linux by the simulator. The returned list collects the names of the folders of all runs."""
     folders: list[str] = []
     keep = aligning.keep
 

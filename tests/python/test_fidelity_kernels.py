@@ -25,7 +25,7 @@ def test_a_change_is_off_only_beyond_its_bound_and_chance():
 
 
 def old(seed: int, value: float) -> Old:
-    """Returns a recorded run with an unknown version of the kernel world."""
+    """Returns a recorded run. The version of the kernel world that produced it is unknown."""
     cell = kernels.CELLS[0]
     one = Measurement(cell.name, seed, {("down", "goodput_bps"): value}, "6.1.1 (timetravel)", cell.fingerprint())
     return Old("kernels.csv", cell, seed, cell.scenario(), one)

@@ -1,4 +1,5 @@
-"""Each mechanism of Linux's TCP has packet scripts, and the simulator's packets equal Linux's packets."""
+"""Checks that each mechanism of Linux's TCP has packet scripts, and that the simulator sends the same packets as
+Linux."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from reference.fidelity import mechanisms
 
 ROOT = Path(__file__).resolve().parents[2]
 TO_THE_END = ("pingpong", "an unused window", "lost acknowledgements")
-"""Mechanisms whose packets are equal until the end of the run. The command `reference.fidelity.mechanisms` checks all
-mechanisms."""
+"""Mechanisms whose scenarios produce equal packets on Linux and in the simulator until the end of the run. The command
+`python -m reference.fidelity.mechanisms` checks all mechanisms."""
 
 
 def test_every_script_that_is_named_exists():

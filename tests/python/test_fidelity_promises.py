@@ -1,4 +1,4 @@
-"""Tests the accuracy targets on the pages of docs/fidelity, and the search for outdated pages."""
+"""Tests the accuracy targets on the pages of docs/fidelity, and the function that finds outdated pages."""
 
 from __future__ import annotations
 

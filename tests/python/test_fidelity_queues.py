@@ -12,8 +12,8 @@ EXACT = [case for case in queues.CASES if not case.draws]
 DRAWN = [case for case in queues.CASES if case.draws]
 
 TIED = {"sfq headdrop": 9, "cake flows": 5, "cake diffserv4": 2}
-"""By case, the largest accepted number of packets that depart in another order than on Linux. The orders differ if two
-events are within one clock step, or if Linux rounds a share."""
+"""For each case, the largest accepted number of packets that depart in a different order than on Linux. The orders
+differ if two events are within one clock step, or if Linux rounds a flow's share."""
 MOST_APART = 0.08
 
 

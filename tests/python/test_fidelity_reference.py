@@ -1,4 +1,4 @@
-"""Compares the simulator with an independent measurement of Linux."""
+"""Compares the simulator with an independent measurement of Linux (`reference.fidelity.reference`)."""
 
 import pytest
 

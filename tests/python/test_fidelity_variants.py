@@ -1,4 +1,5 @@
-"""Tests the page about the congestion controls, and the simulator's errors on the two slow lines."""
+"""Tests the page docs/fidelity/variants.md, and the simulator's errors with different congestion controls on the two
+slow lines."""
 
 import math
 from statistics import median
@@ -17,7 +18,8 @@ SLOW_LINES = variants.LINES[:2]
 
 @pytest.fixture(scope="module")
 def simulated() -> dict[tuple[str, int], Values]:
-    """Simulates all runs on the two slow lines that are recorded on Linux. Returns the values by cell name and seed."""
+    """Simulates all runs on the two slow lines that are recorded on Linux. Returns the values for each cell's name and
+    seed."""
     runs = variants.runs()
     return kept.simulate([(cell, seed) for cell, seed in runs if cell.line in SLOW_LINES and RECORDS.get(cell, seed)])
 

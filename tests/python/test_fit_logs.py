@@ -1,4 +1,4 @@
-"""`fit --with` reads logs of Flent, Crusader, irtt and cake-autorate."""
+"""Tests that `fit --with` reads the logs of Flent, Crusader, irtt and cake-autorate."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lopsided.studies.fit.logs import is_log, read_log
 from lopsided.studies.fit.study import Fitter
 
 SAMPLES = 60
-"""Number of samples in a Flent series: 5 s without load and 7 s with load."""
+"""Number of samples in each series of a Flent file. They cover 5 s without load and 7 s with load."""
 
 
 def flent(folder: Path, **series: float) -> Path:
-    """Writes a Flent file of version 3. The series of the load contain no values before the load starts."""
+    """Writes a Flent file of version 3. The series that measure the load contain no values before the load starts."""
     quiet = SAMPLES * 5 // 12
     results: dict[str, list[float | None]] = {
         name: [None] * quiet + [value] * (SAMPLES - quiet) for name, value in series.items()
@@ -172,7 +172,7 @@ def test_a_log_without_a_rate_and_options_for_captures_are_refused(tmp_path: Pat
 
 
 def packed(value: object) -> bytes:
-    """Returns a value as MessagePack, with the types that Crusader writes."""
+    """Returns a value in MessagePack format, with the types that Crusader writes."""
     if isinstance(value, bool) or value is None:
         return {None: b"\xc0", False: b"\xc2", True: b"\xc3"}[value]
     if isinstance(value, int):
@@ -186,7 +186,7 @@ def packed(value: object) -> bytes:
 
 
 def snappy(data: bytes) -> bytes:
-    """Returns a Snappy stream with literals and copies of the bytes 20 places before."""
+    """Returns the data as a Snappy stream that contains literals, and copies of the bytes 20 positions earlier."""
     stream = b"\xff\x06\x00\x00sNaPpY"
     for begin in range(0, len(data), 1 << 16):
         block = data[begin : begin + (1 << 16)]
@@ -209,8 +209,8 @@ def duration(seconds: float) -> dict[str, int]:
 
 
 def crusader(folder: Path, scenario: lop.Scenario) -> Path:
-    """Writes a Crusader result file with the flows of a simulated run. The file contains pings on the idle line, and
-    then the round trips of the first flow as pings."""
+    """Writes a Crusader result file with the flows of a simulated run. The file contains pings on the idle line,
+    followed by the first flow's RTT samples in the format of pings."""
     run = scenario.run()
     samples = run.samples.to_polars()
     groups, pings = [], [{"sent": duration(0.1 * number), "latency": {"total": duration(0.04)}} for number in range(9)]

@@ -1,4 +1,4 @@
-"""`fit` derives rates, framing, buckets and buffers from the packets of both directions."""
+"""Tests that `fit` derives rates, framing, token buckets and buffers from the packets of both directions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_framing_follows_from_packets_of_several_sizes(
     if expected is not None:
         assert found.framing == expected
     else:
-        # Packets of several sizes need the same number of ATM cells.
+        # Packets of different sizes can need the same number of ATM cells.
         assert found.framing is not None
         assert found.framing.cells
         assert [found.framing.on_wire(size) for size in (52, 64, 1500)] == [106, 159, 1749]

@@ -164,7 +164,7 @@ def test_temporary_files_of_killed_commands_are_removed_and_reported(adsl_run, t
     with output.alone(held), pytest.warns(LeftoverWarning, match=r"removed .*run-1.*killed") as told:
         adsl_run.save(tmp_path / "run", report=False)
     assert len(told) == 1
-    # Files of other programs are kept. Folders that another process has just created are kept too.
+    # Files of other programs are not removed. Folders that another process has just created are not removed either.
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine", new.name, held.name, "run"]
 
 

@@ -1,4 +1,4 @@
-"""Checks that the files for forges, registries and archives are consistent."""
+"""Checks that the files for code hosting sites, package registries and archives are consistent."""
 
 import json
 import re
@@ -11,7 +11,7 @@ CARGO = tomllib.loads((ROOT / "Cargo.toml").read_text())
 
 
 def _satisfied(expression: str, allowed: set[str]) -> bool:
-    """Returns true if the allowed licences satisfy an SPDX expression."""
+    """Returns true if an SPDX licence expression can be satisfied with the allowed licences."""
     tokens = re.findall(r"\(|\)|[\w.+-]+(?: WITH [\w.-]+)?", expression.replace("/", " OR "))
     python = [{"OR": "or", "AND": "and", "(": "(", ")": ")"}.get(token, str(token in allowed)) for token in tokens]
     return bool(eval(" ".join(python), {"__builtins__": {}}))

@@ -1,4 +1,4 @@
-"""`make check` checks changed files and the files that import changed files."""
+"""Tests that `make check` checks all changed files, and all files that import a changed file."""
 
 import runpy
 from pathlib import Path

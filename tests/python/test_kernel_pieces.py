@@ -190,7 +190,8 @@ def test_flows_of_a_host_get_separate_namespaces_if_they_send_together_or_use_di
     assert ways["server/other", address["client/other"]] == address["server"]
     assert ways["server", address["client/other"]] == address["link.near"]
     assert ways["client", address["client/other"]] == address["client/other"]
-    # A host is captured at its own namespace, because the packets of its attached namespaces pass through it.
+    # Captures of a host are taken in the host's own namespace, because the packets of its attached namespaces pass
+    # through it.
     assert [tap.node for tap in made.taps if tap.file.startswith("host-")] == ["server", "client"]
 
 
@@ -201,14 +202,15 @@ def test_options_are_complete_attributes():
     assert struct.unpack_from("=I", options, 12) == (300_000,)
     # The kernel adds the overhead to the burst.
     assert struct.unpack_from("=HHI", options, 40) == (8, 6, 1586)
-    # With ATM cells, a burst is expressed in ticks of 64 ns. 2,000 bytes take 125 ms at 128 kbit/s.
+    # With ATM cells, the burst's duration is encoded in ticks of 64 ns. 2,000 bytes take 125 ms at 128 kbit/s.
     options = bytes.fromhex(qdisc.token_bucket(128_000, 2000, 40, atm=True))
     assert len(options) == 40
     assert struct.unpack_from("=II", options, 28) == (1 << 20, 125_000_000 // 64)
 
 
 def red_options(options: str) -> tuple[tuple[int, ...], bytes, float, int]:
-    """Returns the parameters, the idle table, the probability and the flags of a RED qdisc."""
+    """Decodes the netlink options of a RED qdisc. Returns its parameters, its table for idle times, its probability,
+    and its flags."""
     data = bytes.fromhex(options)
     parameters = struct.unpack_from("=IIIBBBB", data, 4)
     table, rest = data[24:280], data[280:]
@@ -238,7 +240,7 @@ def test_red_keeps_its_thresholds_and_a_step_is_a_red_without_an_average():
 
 
 def words(options: str) -> dict[int, int]:
-    """Returns the netlink attributes that contain one 32-bit word."""
+    """Returns the values of those netlink attributes that contain one 32-bit word, by the attribute's number."""
     raw = bytes.fromhex(options)
     return dict(struct.unpack("=2xHI", raw[at : at + 8]) for at in range(0, len(raw), 8))
 
@@ -284,7 +286,7 @@ def test_cake_counts_from_the_ip_packet_and_has_its_modes_by_number():
     made = job(scenario(**{"link.down.queue": f'{{ kind = "cake", bandwidth = "8 Mbit/s", {keys} }}'}))
     (cake,) = [one for one in made.qdiscs if one.kind == "cake"]
     options = bytes.fromhex(cake.options)
-    # The rate is a field of 8 bytes. The test's rate is 1,000,000 bytes per second.
+    # The rate of 1,000,000 bytes per second is encoded in 8 bytes.
     assert options[:12] == struct.pack("=HHQ", 12, 2, 1_000_000)
     # Both the kernel and the size table subtract the link header, so the overhead is 40 + 14 bytes.
     assert words(options[12:].hex()) == {6: 54, 3: 3, 4: 1, 5: 5, 7: 80_000, 8: 4000, 14: 0, 16: 0}
@@ -326,8 +328,8 @@ def test_a_wait_is_the_time_of_a_packet_between_both_sides_of_the_queue(tmp_path
         _, data = sent(at, sequence)
         return at, target + source + data[12:22] + bytes([ttl]) + data[23:]
 
-    # The second packet is dropped, and the third packet overtakes the first packet. The last records of the captures
-    # belong to the other direction.
+    # The second packet is dropped, and the third packet overtakes the first packet. The last record of each capture
+    # belongs to the other direction.
     before = [seen(at, number, station, other, 64) for at, number in ((100, 1), (150, 2), (200, 3))]
     behind = [seen(at, number, other, station, 63) for at, number in ((400, 3), (900, 1))]
     write_pcap(tmp_path / "in.pcap", [*before, seen(300, 9, other, station, 64)])
@@ -365,7 +367,7 @@ def test_the_interface_of_a_host_is_a_delay_line_with_enough_room():
 def test_only_the_kernel_world_is_checked_for_a_kernel():
     assert arms.kernel_in("kernel", ("sim", "kernel"), "uml") == "uml"
     assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
-    # If there is only one world, it always receives the option. The simulator then rejects the option.
+    # If only one world runs, it always receives the option `kernel`. The simulator then rejects the option.
     assert arms.kernel_in("sim", ("sim",), "uml") == "uml"
 
 
@@ -440,7 +442,7 @@ def test_programs_start_on_time_and_the_run_lasts_until_the_awaited_ones_end(tmp
 
 
 def built(tmp_path: Path, version: str) -> Path:
-    """Creates a fake kernel of this version in the cache."""
+    """Creates files in the cache that look like a built kernel of this version."""
     folder = tmp_path / "lopsided" / "kernels" / version
     folder.mkdir(parents=True)
     program = folder / "linux"

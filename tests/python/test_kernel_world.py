@@ -1,4 +1,4 @@
-"""Tests the kernel world on a real kernel, if this machine has one."""
+"""Tests the kernel world with a real kernel, if this machine can run one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def short() -> lop.Scenario:
 
 @pytest.fixture(scope="module")
 def linux(short: lop.Scenario, tmp_path_factory: pytest.TempPathFactory) -> lop.Run:
-    """Returns a run in virtual time, with captures."""
+    """Returns a run on Linux in virtual time, with captures."""
     require("timetravel")
     return short.run(seed=1, world="kernel", kernel="timetravel", pcap=tmp_path_factory.mktemp("pcap"))
 
@@ -196,7 +196,8 @@ def test_the_report_names_the_kernel_and_confirms_the_path(linux: lop.Run):
 
 
 def test_waits_of_packets_agree_with_the_sampled_queue(linux: lop.Run):
-    """By Little's law, the number of sent packets times the mean wait equals the mean backlog times the duration.
+    """By Little's law, the number of sent packets times their mean queueing delay equals the mean backlog times the
+    run's duration.
 
     Packets that are still in the queue at the end count only in the backlog.
     """

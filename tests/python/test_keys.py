@@ -1,4 +1,4 @@
-"""Each key of docs/scenario.md changes the run, or causes a note that names the key.
+"""Checks that each key in docs/scenario.md changes the run, or causes a note that names the key.
 
 `tools/keys` generates the page from the declarations of the keys, so this test finds a new key. If the
 test cannot derive a second value of a key from the default, `SECTIONS` must contain a value.
@@ -122,8 +122,8 @@ def shared(kind: str) -> Table:
 
 
 class With(NamedTuple):
-    """A value of a key, and other settings of the scenario that the key needs, by their path. `None` removes a
-    setting."""
+    """A value of a key, and other settings that the key needs. The settings are identified by their paths. `None`
+    removes a setting."""
 
     value: Any
     needs: Table
@@ -134,11 +134,11 @@ class Section(NamedTuple):
 
     base: Table
     path: str
-    """Place of the table in the scenario."""
+    """The table's path in the scenario."""
     part: Table
-    """Settings of the table."""
+    """The table's settings in the tested scenario."""
     values: Table
-    """A second value for each key for which the test cannot derive one from the default."""
+    """Second values of keys, where the test cannot derive one from the default."""
 
 
 DIRECTION: Table = {
@@ -782,7 +782,7 @@ class Key(NamedTuple):
 
 
 def page_keys() -> list[Key]:
-    """Returns the keys in the tables of the page."""
+    """Returns the keys that the tables in docs/scenario.md list."""
     found: list[Key] = []
     section = ""
     for line in PAGE.read_text().splitlines():
@@ -831,7 +831,7 @@ ELSEWHERE = {
 
 
 class Outcome(NamedTuple):
-    """The results of a scenario that a key can change."""
+    """All results of a run that a key can change."""
 
     resolved: str
     results: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A module imports only from its own layer and from lower layers.
+"""Checks that a module imports only from its own layer and from lower layers.
 
 Slow libraries are imported inside functions, so that commands that do not need these libraries start quickly.
 """
@@ -42,7 +42,8 @@ SLOW = {
 SLOW |= {"pyroute2", "rich"}
 """Libraries whose import takes 10 ms or more."""
 EVERY_START = {"__init__", "__main__", "interrupts", "cli", "cli.completion", "cli.options"}
-"""Modules that are loaded for every help page and every press of TAB. They import other modules inside functions."""
+"""Modules that are loaded for every help page and every press of TAB. They must import other modules inside
+functions."""
 
 
 def test_every_import_is_from_its_own_or_a_lower_layer():
@@ -101,7 +102,8 @@ def rank(module: str) -> int:
 
 @cache
 def arrows() -> list[tuple[str, str, int]]:
-    """Returns the imports within the package: source, target and line."""
+    """Returns the imports between modules of the package, as tuples of importing module, imported module and line
+    number."""
     return [
         (name(path), target, node.lineno)
         for path in modules()
@@ -111,7 +113,8 @@ def arrows() -> list[tuple[str, str, int]]:
 
 
 def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
-    """Yields the imports inside functions: module, imported module, line, and slow libraries."""
+    """Yields the imports inside functions: the importing module, the imported module, the line, and the slow libraries
+    that are loaded."""
     for path in modules():
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -123,7 +126,8 @@ def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
 
 
 def imports_of(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yields the imports that this code executes. Skips imports for types and imports inside functions."""
+    """Yields the imports that are executed when the code is loaded. Skips imports for type checkers and imports inside
+    functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
@@ -150,7 +154,7 @@ def libraries(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 @cache
 def at_head() -> dict[str, tuple[set[str], set[str]]]:
-    """Returns, for each module, the modules and the slow libraries that are loaded with it."""
+    """Returns, for each module, the modules and the slow libraries that Python loads when the module is imported."""
     found = {}
     for path in modules():
         each = list(imports_of(tree(path)))

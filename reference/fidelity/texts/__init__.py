@@ -1,4 +1,4 @@
-"""The texts of the fidelity pages: Markdown with fields in braces, as in `str.format`."""
+"""Contains the texts of the fidelity pages as Markdown, with fields in braces for `str.format`."""
 
 from __future__ import annotations
 

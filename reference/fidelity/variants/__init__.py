@@ -1,7 +1,7 @@
 """Compares the congestion controls of Linux with those of the simulator, for several lines and buffers, with and
 without other traffic.
 
-The values of a cell cover the whole run, including slow start. Linux is measured once, and the values are stored.
+All values are measured over the whole run, including slow start. Linux is measured once, and the values are stored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OTHERS = ("scalable", "illinois", "hybla", "veno", "yeah")
 """Other common congestion controls, which are measured only on one line."""
 
 BUFFERS = (0.3, 1.0, 4.0)
-"""Sizes of the downlink's buffer, in BDP."""
+"""Downlink buffer sizes to measure, in BDP."""
 
 PACKET_BYTES = 1500
 
@@ -44,23 +44,23 @@ class Line:
     uplink_packets: int
     duration_s: int
     cross_seeds: int
-    """Number of runs of a cell with other traffic. A cell without other traffic has only one run, because repetitions
-    are almost equal."""
+    """Number of runs if there is other traffic. Without other traffic, one run is sufficient, because repetitions are
+    almost equal."""
 
     @property
     def name(self) -> str:
-        """A short name, for tables."""
+        """The line's name in tables: its rates and its RTT."""
         if self.down_kbps == self.up_kbps:
             return f"{self.down_kbps // 1000} Mbit/s, {self.rtt_ms} ms"
         return f"{self.down_kbps}/{self.up_kbps} kbit/s, {self.rtt_ms} ms"
 
     @property
     def asymmetric(self) -> bool:
-        """True if the other traffic includes an upload."""
+        """True if the line's rates differ. In this case, the other traffic includes an upload."""
         return self.down_kbps != self.up_kbps
 
     def packets(self, buffer: float) -> int:
-        """Returns the size of the downlink's buffer in packets."""
+        """Converts the size of a downlink buffer from BDP to packets."""
         return max(2, round(buffer * self.down_kbps * self.rtt_ms / 8 / PACKET_BYTES))
 
 
@@ -80,34 +80,34 @@ COMMON = LINES[3]
 
 @dataclass(frozen=True)
 class Cell:
-    """One scenario of the grid of congestion controls, lines, buffers and traffic."""
+    """A scenario: the combination of a congestion control, a line, a buffer size in BDP, and other traffic."""
 
     control: str
     line: Line
     buffer: float
     traffic: str
-    """`alone`, or `cross` for a cell with other traffic."""
+    """`alone` for a single download, or `cross` for a download with other traffic."""
 
     @property
     def name(self) -> str:
-        """The name in the records."""
+        """The name that identifies the cell in the records."""
         return f"{self.control}, {self.line.name}, {self.buffer:g} BDP, {self.traffic}"
 
     @property
     def seeds(self) -> range:
-        """The seeds of the cell's runs."""
+        """The seeds with which the cell is run."""
         return range(1, 1 + (1 if self.traffic == "alone" else self.line.cross_seeds))
 
     @property
     def file(self) -> str:
-        """The scenario file that the settings change."""
+        """The name of the scenario file to which `settings` apply."""
         if self.traffic == "alone":
             return "alone.toml"
         return "crossed.toml" if self.line.asymmetric else "joined.toml"
 
     @property
     def settings(self) -> dict[str, str]:
-        """Settings that turn the scenario file into this cell."""
+        """Settings for the scenario file that describe this cell."""
         line = self.line
         settings = {
             "scenario.duration": f"{line.duration_s} s",
@@ -129,18 +129,18 @@ class Cell:
         return settings
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """Returns the scenario, ready to run."""
+        """Returns the cell's scenario. The scenario is the same for all seeds."""
         from lopsided.scenario import Scenario
 
         return Scenario.load(FOLDER / self.file, **self.settings)
 
     def fingerprint(self) -> str:
-        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
+        """Returns a hash of the scenario. A recorded run with a different hash is outdated."""
         said = tomllib.loads((FOLDER / self.file).read_text())
         return hash_of(f"{said}{sorted(self.settings.items())}")
 
     def values_of(self, run: Run) -> Values:
-        """Returns the compared values of every flow over the whole run."""
+        """Returns each flow's values that are compared, measured over the whole run."""
         found = compare.measure(run, (0.0, run.scenario.duration_s))
         return {
             (flow, quantity): found.get((flow, quantity), math.nan)
@@ -150,7 +150,7 @@ class Cell:
 
 
 def _grid() -> Iterator[Cell]:
-    """Yields all cells. The most informative cells are first, so that an unfinished measurement is useful."""
+    """Yields all cells, the most informative first, so that the results of an unfinished measurement are useful."""
     for traffic, buffers in (("alone", (1.0,)), ("cross", (1.0,)), ("alone", (0.3, 4.0)), ("cross", (0.3, 4.0))):
         for line in LINES:
             for buffer in buffers:
@@ -166,17 +166,17 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 
 
 def records(path: Path) -> Records:
-    """Returns the stored values of Linux."""
+    """Returns the stored results of runs on Linux."""
     return Records(path, (cell.name for cell in CELLS))
 
 
 def runs() -> list[tuple[Cell, int]]:
-    """Returns every pair of a cell and one of its seeds. The lowest seeds are first."""
+    """Returns all runs as pairs of a cell and a seed, in ascending order of the seed."""
     most = max(len(cell.seeds) for cell in CELLS)
     return [(cell, seed) for seed in range(1, 1 + most) for cell in CELLS if seed in cell.seeds]
 
 
 def probes() -> list[Probe]:
-    """Returns runs whose digests show whether the page is up to date."""
+    """Returns simulated runs. If the digest of a run changes, the page is out of date."""
     chosen = (cell for cell in CELLS if cell.line == LINES[0] and cell.buffer == 1 and cell.traffic == "cross")
     return [Probe(cell.name, cell.scenario()) for cell in chosen]

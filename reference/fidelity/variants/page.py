@@ -1,4 +1,4 @@
-"""Writes the page about the congestion controls."""
+"""Writes the page `docs/fidelity/variants.md`, which compares congestion controls on Linux and in the simulator."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from reference.fidelity.texts import page_text
 from . import BUFFERS, CELLS, COMMON, CONTROLS, LINES, OTHERS, Cell, Line
 
 MEDIAN_BOUNDS = {"goodput_bps": 0.03, "rtt_mean_ms": 0.05}
-"""Largest accepted median of the relative errors over the cells."""
+"""For each quantity, the largest accepted median of all cells' relative errors."""
 TAIL_BOUND = 0.10
-"""Largest accepted 95th percentile of the relative errors over the cells."""
+"""Largest accepted 95th percentile of all cells' relative errors."""
 
 _NAMES = {"goodput_bps": "goodput", "rtt_mean_ms": "mean RTT"}
 _TRAFFIC = {"alone": "single download", "cross": "with other traffic"}
@@ -31,7 +31,7 @@ _HEAD = page_text("variants-head")
 
 @dataclass(frozen=True)
 class _Off:
-    """Linux's values of a cell, and the simulator's relative errors."""
+    """Linux's values for a cell, and the relative errors of the simulator's values."""
 
     cell: Cell
     linux: dict[str, float]
@@ -39,7 +39,7 @@ class _Off:
 
 
 def render(linux: Iterable[Measurement], simulated: dict[tuple[str, int], Values], closing: str) -> str:
-    """Returns the page for the measured cells."""
+    """Returns the page as Markdown. `closing` is an additional section."""
     measured = list(linux)
     cells = list(_errors(measured, simulated))
     grid = [off for off in cells if off.cell.control in CONTROLS]
@@ -95,7 +95,7 @@ def _head(measured: list[Measurement]) -> list[str]:
 
 
 def promised(cells: Sequence[_Off]) -> list[Promise]:
-    """Returns the targets for the median and 95th percentile of the errors."""
+    """Returns the accuracy targets for the median and the 95th percentile of the errors."""
     found: list[Promise] = []
     for quantity, bound in MEDIAN_BOUNDS.items():
         errors = _known(cells, quantity)
@@ -110,7 +110,7 @@ def promised(cells: Sequence[_Off]) -> list[Promise]:
 
 
 def _known(cells: Iterable[_Off], quantity: str) -> list[float]:
-    """Returns the absolute values of the cells' errors. Unknown errors are skipped."""
+    """Returns the absolute errors of a quantity in all cells. Unknown errors are skipped."""
     return [abs(off.error[quantity]) for off in cells if not math.isnan(off.error[quantity])]
 
 
@@ -127,7 +127,8 @@ def _in_short(cells: list[_Off]) -> list[str]:
 
 
 def _spreads(cells: list[_Off], *, largest: bool = True) -> list[str]:
-    """Returns the median, the 95th percentile and the maximum of the goodput errors and the RTT errors."""
+    """Returns table cells with the median, the 95th percentile and the maximum of the errors, first for goodput and
+    then for the RTT."""
     return [
         text
         for quantity, bound in MEDIAN_BOUNDS.items()
@@ -172,7 +173,7 @@ def _others(cells: list[_Off]) -> list[str]:
 
 
 def _pair(off: _Off, quantity: str) -> str:
-    """Returns Linux's value and the simulator's error, for a table."""
+    """Returns two table cells: Linux's value and the simulator's error."""
     scale = 1e-6 if quantity == "goodput_bps" else 1.0
     value, error = off.linux[quantity] * scale, off.error[quantity]
     return f"{value:.3g} | {percent(error, signed=True, bold=abs(error) > TAIL_BOUND)}"
@@ -196,7 +197,7 @@ def _line(line: Line, cells: list[_Off]) -> list[str]:
 
 
 def _named(cell: str) -> str:
-    """Returns the name of a cell with its traffic in words."""
+    """Returns a cell's name for the page. A phrase replaces the keyword of the traffic."""
     name, _, traffic = cell.rpartition(", ")
     return f"{name}, {_TRAFFIC[traffic]}"
 

@@ -28,11 +28,11 @@ MSS = 1448
 COLUMNS_OF_PANELS = 3
 
 CURVES = {cell.control: cell for cell in CELLS if (cell.line, cell.buffer, cell.traffic) == (COMMON, 1.0, "alone")}
-"""The cell that is drawn for each congestion control."""
+"""For each congestion control, the cell whose congestion window is drawn."""
 
 
 class Windows:
-    """The stored curves of Linux's congestion windows."""
+    """Stores Linux's congestion window over time, for each congestion control."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -43,7 +43,8 @@ class Windows:
                     self._rows[row["control"]] = (row["scenario_sha256"], row["interval_s"], row["segments"])
 
     def get(self, cell: Cell) -> tuple[Floats, Floats] | None:
-        """Returns the times and windows of a cell; `None` if the present scenario has not been recorded."""
+        """Returns the times in seconds and the congestion windows in segments; `None` if the cell's present scenario
+        has not been recorded."""
         sha256, interval_s, segments = self._rows.get(cell.control, ("", "0", ""))
         if sha256 != cell.fingerprint():
             return None
@@ -51,7 +52,7 @@ class Windows:
         return float(interval_s) * np.arange(1, 1 + len(value), dtype=np.float64), value
 
     def add(self, cell: Cell, run: Run) -> None:
-        """Adds the curve of a run and writes the file, if the figure shows the cell."""
+        """Stores the congestion window of a run in the file if the figure shows the cell."""
         if CURVES.get(cell.control) != cell:
             return
         _, value = _curve(run)
@@ -69,7 +70,7 @@ def _curve(run: Run) -> tuple[Floats, Floats]:
 
 
 def figure(linux: Windows) -> LabFigure:
-    """Returns the figure, with one small panel per congestion control."""
+    """Simulates the cells, and returns a figure with one small panel per congestion control."""
     cells = list(CURVES.values())
     ours = run_jobs([Job(cell.scenario(), 1) for cell in cells], lambda _, run: _curve(run))
     drawn, panels = style.small_panels(
