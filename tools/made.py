@@ -1,4 +1,4 @@
-"""Inserts the text that a script generates into a document in `docs/`, between the script's marks."""
+"""Inserts the text that a script generates into a document in `docs/`, between the comments that name the script."""
 
 import re
 import sys
@@ -8,7 +8,8 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def write(document: str, made: str, end: str = "end") -> None:
-    """Replaces the text between the running script's marks in a document. With `--print`, only prints the new text."""
+    """Replaces the text between the comments that name the running script in a document. With `--print`, only prints
+    the new text."""
     if "--print" in sys.argv[1:]:
         return print(made)
     path = DOCS / document
@@ -17,7 +18,8 @@ def write(document: str, made: str, end: str = "end") -> None:
 
 
 def parts(path: Path, script: str, end: str = "end") -> tuple[str, str, str]:
-    """Splits a document at a script's marks. Returns the text before, between and after the marks."""
+    """Splits a document at the two comments that enclose a script's text. Returns the text before, between and after
+    them. The outer texts include the comments."""
     marks = rf"(.*<!-- made by tools/{script} -->\n)(.*?)(\n<!-- {end} -->.*)"
     found = re.fullmatch(marks, path.read_text(encoding="utf-8"), re.DOTALL)
     if found is None:

@@ -353,8 +353,6 @@ def test_a_single_group_has_no_harm(adsl):
     assert "harm_rate" not in row
 
 
-
-
 ASK = ["fairness", "--cc", "reno,vegas", "--rtt", "20ms,80ms", "--link", "5M", "--duration", "30s", "--lead", "5s"]
 
 

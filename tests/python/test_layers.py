@@ -171,7 +171,7 @@ def packages(module: str) -> set[str]:
 
 @cache
 def loads(module: str) -> set[str]:
-    """Returns the slow libraries that load with a module."""
+    """Returns the slow libraries that Python loads when it imports a module."""
     done: set[str] = set()
     ahead = {module}
     while ahead:
@@ -199,7 +199,7 @@ def targets(node: ast.AST, path: Path) -> Iterator[str]:
 
 
 def a_ring(graph: dict[str, set[str]]) -> list[str]:
-    """Returns a cycle in the graph, or an empty list if there is none."""
+    """Returns the modules of one cycle in the graph, or an empty list if there is no cycle."""
     done: set[str] = set()
 
     def walk(node: str, trail: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tests short runs with real packets, if this machine allows them."""
+"""Tests short runs with real packets. The tests are skipped if this machine cannot run real packets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = [
 
 TRIES = 3
 LATEST_MS = 100.0
-"""Longest accepted stall in ms. With a longer stall, a run of 1.5 s is too short for a comparison."""
+"""Longest accepted stall of the machine in ms. After a longer stall, a run of 1.5 s is too short for a comparison."""
 
 SHORT = """\
 [scenario]
@@ -66,7 +66,7 @@ def scenario(**settings: str) -> lop.Scenario:
 def live(
     ours: tuple[str, ...] = (), pcap: Path | None = None, its: lop.Scenario | None = None, **settings: str
 ) -> lop.Run:
-    """Returns a run without long stalls, or skips the test."""
+    """Runs the scenario with real packets, and returns the run. Skips the test if the machine stalls in every try."""
     for _ in range(TRIES):
         if pcap is not None:
             shutil.rmtree(pcap, ignore_errors=True)
@@ -102,7 +102,8 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path]:
 def test_each_flow_arrives_with_any_tcp_at_its_ends(captured: tuple[lop.Run, Path], ours: tuple[str, ...]):
     run, simulated = live(ours) if ours else captured[0], scenario().run()
     got, expected = delivered(run), delivered(simulated)
-    # All pages arrive in both worlds. The tolerance for the other flows is wide, because the machine may be busy.
+    # All pages arrive, with real packets and in the simulator. The tolerance for the other flows is wide, because the
+    # machine may be busy.
     assert got["pages"] == expected["pages"] == 12_000
     assert got["download"] == pytest.approx(expected["download"], rel=0.4)
     assert got["voice"] == pytest.approx(expected["voice"], rel=0.2)
@@ -151,7 +152,8 @@ def test_a_capture_between_user_space_and_kernel_tcp_is_complete(tmp_path: Path)
 
 
 def test_packets_between_two_user_space_ends_cross_the_kernel(tmp_path: Path):
-    """Packets cross one more hop than in the simulator: the kernel. ACC's TCP options must pass this hop unchanged."""
+    """Packets cross one hop more than in the simulator, because the kernel forwards them. This hop must not change the
+    TCP options of ACC."""
     captures = tmp_path / "pcap"
     acc = {"stack.ack_policy": "acc_peerwin", "stack.max_delack": "8", "stack.min_acks_per_window": "5"}
     run = live(("client", "server"), pcap=captures, **acc)
@@ -208,7 +210,7 @@ def test_a_killed_run_leaves_nothing_behind(tmp_path: Path):
 
 
 def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Errors do not count as failures if they occur after the devices were removed."""
+    """Errors that occur after the devices were removed must not count as failures of the run."""
     live()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stopped = threading.Event()
@@ -230,7 +232,7 @@ def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monk
 
 
 def _agents(folder: Path) -> list[str]:
-    """Returns the processes of runs that have files in this folder."""
+    """Returns the IDs of processes that execute runs with files in this folder."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -277,7 +279,7 @@ def _goodput_and_ack_ratio(run: lop.Run) -> tuple[float, float]:
 def test_worlds_are_compared_with_quic_at_both_ends():
     its = lop.Scenario.from_text(QUIC_LINE, "quic.toml")
     live(("client", "server"), its=its)
-    # Do not compare the mean RTT: it changes by 10 % if one loss happens at another time.
+    # Do not compare the mean RTT, because it changes by 10 % if a single loss happens at another time.
     tolerances = {"goodput_bps": 0.05}
     compared = compare(its, ("sim", "live"), repeat=1, ours=("client", "server"), tolerances=tolerances)
     assert not compared.beyond(), compared.table().to_polars()

@@ -95,7 +95,8 @@ def test_shares_over_time_cover_the_bytes_of_each_window() -> None:
 
 
 def ramp(shares: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns times and the shares of two flows. `shares` are the shares of the second flow at 0, 1, 2, ... s."""
+    """Returns sample times, and the shares of two flows at these times. `shares` contains the share of the second flow
+    at 0, 1, 2, ... s."""
     second = np.array(shares)
     return np.arange(len(second), dtype=float), np.column_stack([1 - second, second])
 
@@ -106,7 +107,7 @@ def test_convergence_begins_with_the_hold_time() -> None:
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=3) == 3
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 1, within=0.2, hold_s=3) == 2
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.1, hold_s=3) == 4
-    # There is no convergence if the hold time ends after the data.
+    # If the hold time ends after the last sample, the flows do not count as converged.
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=5) is None
 
 

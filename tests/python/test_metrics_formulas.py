@@ -1,4 +1,4 @@
-"""Closed-form metrics, compared with published numbers or with numbers calculated by hand."""
+"""Compares closed-form metrics with published numbers, or with numbers calculated by hand."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from lopsided import metrics
 
 
 def test_performance_is_the_worse_direction() -> None:
-    # The download uses 50 % of the downlink, and the upload uses 25 % of the uplink. The smaller fraction is returned.
+    # The download uses 50 % of the downlink, and the upload uses 25 % of the uplink. The metric is the smaller of the
+    # two.
     assert metrics.min_normalised_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(0.25)
-    # Net goodput hides the starved upload: it is 1,249 of 2,596 kbit/s.
+    # This metric hides that the upload starves: the sum of both goodputs is 1,249 kbit/s, and the sum of both rates is
+    # 2,596 kbit/s.
     assert metrics.normalised_net_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(1249 / 2596)
     assert metrics.asymmetry_ratio(2.4e6, 196e3) == pytest.approx(12.24, abs=0.005)
     with pytest.raises(ValueError, match="uplink rate"):
@@ -72,8 +74,8 @@ def test_buffer_sizes_by_rules_of_thumb() -> None:
 
 @pytest.mark.parametrize(
     ("packets", "uplink_bps", "rtt_s", "difference_bytes"),
-    # Buffer estimates (table 6.2), uplink rates, RTTs (table 6.1), and the window differences that these values imply
-    # (MER-M08).
+    # From Merritt (2010): buffer estimates in packets (table 6.2), uplink rates, RTTs (table 6.1), and the window
+    # differences that these values imply (MER-M08).
     [(25, 1e6, 0.140, 110_000), (17, 196e3, 0.200, 60_800), (30, 100e3, 0.160, 94_000)],
 )
 def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: float, difference_bytes: float) -> None:
@@ -83,8 +85,8 @@ def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: fl
 
 
 def test_uplink_bound_is_where_the_phase_rule_turns() -> None:
-    # Eq 6.5 shows that eq 6.6 is eq 2.5 with an RTT that includes the drain time. With a slightly smaller buffer, the
-    # windows are out of phase.
+    # Equation 6.6 of Merritt (2010) equals equation 2.5 if the RTT includes the time in which the buffer drains
+    # (equation 6.5). With a slightly smaller buffer, the windows are out of phase.
     w_down, w_up, rtt_s, uplink_bps = 75_000.0, 20_000.0, 0.18, 256e3
     bound = metrics.uplink_buffer_bound_packets(w_down, w_up, rtt_s, uplink_bps)
     for packets, phase in ((bound - 0.01, "out of phase"), (bound + 0.01, "in phase")):
@@ -102,7 +104,7 @@ def test_diagonal_crossing_is_interpolated() -> None:
     # The curve "estimate = 30 - size / 2" crosses the diagonal at 20.
     crossing = metrics.diagonal_crossing(sizes, 30 - sizes / 2)
     assert crossing.packets == pytest.approx(20) and crossing.side == "crosses"
-    # An estimate of 18 for every size crosses the diagonal between two sizes.
+    # A constant estimate of 18 packets crosses the diagonal between two of the tested sizes.
     assert metrics.diagonal_crossing(sizes, np.full(10, 18.0)).packets == pytest.approx(18)
 
 
@@ -154,14 +156,14 @@ def test_appendix_rtt_variability_uses_the_late_rows() -> None:
 
 
 def test_a_slow_return_path_limits_a_download() -> None:
-    # balakrishnan1999 section 4.2.1: 1 kB packets, delayed ACKs of 52 B (SLIP) and 18 B (compressed).
+    # Balakrishnan et al. (1999), section 4.2.1: packets of 1 kB, and delayed ACKs of 52 B (SLIP) or 18 B (compressed).
     of_slip, of_cslip = (10e6, 28.8e3, 1000, 52), (10e6, 28.8e3, 1000, 18)
     assert metrics.normalised_bandwidth_ratio(*of_slip) == pytest.approx(18.05, abs=0.01)
     assert metrics.normalised_bandwidth_ratio(*of_cslip) == pytest.approx(6.25)
     assert metrics.ack_limited_bps(*of_slip, 2) / 1e6 == pytest.approx(1.1, abs=0.01)
     assert metrics.ack_limited_bps(*of_cslip, 2) / 1e6 == pytest.approx(3.2)
     assert metrics.ack_limited_bps(10e6, 10e6, 1000, 52, 2) == 10e6, "never more than the line"
-    # Section 7.1.3 assumes 280 ms for a packet of 1 kB at 28.8 kbit/s.
+    # Section 7.1.3 of the same paper assumes 280 ms for a packet of 1 kB at 28.8 kbit/s.
     assert metrics.blocked_window_bps(100e3, 1000, 28.8e3) / 1e6 == pytest.approx(2.85, rel=0.02)
     with pytest.raises(ValueError, match="ACK"):
         metrics.normalised_bandwidth_ratio(1.0, 1.0, 1.0, 0.0)

@@ -87,7 +87,7 @@ def test_clocked_acks_are_not_compressed() -> None:
 @pytest.mark.parametrize("per_bunch", [2, 5, 10])
 def test_share_and_burst_follow_the_bunch_size(per_bunch: int) -> None:
     found = metrics.ack_compression(*bunched(per_bunch, 40), UPLINK_BPS)
-    # All ACKs except the first of each bunch are compressed.
+    # In each bunch, all ACKs except the first are compressed.
     assert found.compressed_share == pytest.approx((per_bunch - 1) / per_bunch, abs=0.02)
     assert found.bursts == 40
     assert found.mean_burst_bytes == pytest.approx((per_bunch - 1) * SEGMENT)
@@ -127,7 +127,7 @@ def test_a_noisy_cycle_is_found_with_its_period(period_s: float) -> None:
     noise = np.random.default_rng(3).normal(0, 0.3, time.size)
     found = metrics.periodicity(np.sin(2 * np.pi * time / period_s) + noise, step)
     assert found.periodic
-    # The peak may be at a later cycle. Its lag is then a multiple of the period.
+    # The correlation may have its maximum at a later cycle. The lag is then a multiple of the period.
     assert found.period_s is not None
     cycles = found.period_s / period_s
     assert abs(cycles - round(cycles)) * period_s < 2 * step
@@ -206,7 +206,7 @@ def test_unrelated_sawtooths_have_no_phase_although_both_mostly_grow(period_a: f
 
 
 def test_a_slow_common_growth_is_not_a_phase() -> None:
-    # Both windows double, but their swings are unrelated.
+    # Both windows double over time, but their sawtooth oscillations are unrelated.
     a = sawtooth(10) + TIME / 60
     b = sawtooth(3.7) + TIME / 60
     assert np.corrcoef(a, b)[0, 1] > 0.8

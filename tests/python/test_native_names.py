@@ -1,4 +1,4 @@
-"""The native module must not replace the C library's functions."""
+"""Checks that the native module does not replace functions of the C library."""
 
 import ctypes
 import sys

@@ -1,4 +1,5 @@
-"""The examples of docs/own-congestion-control.md work, and faults cause clear errors."""
+"""Checks that the examples in docs/own-congestion-control.md work, and that faults in a user's congestion control cause
+clear errors."""
 
 import re
 import shutil
@@ -62,7 +63,7 @@ def adsl_with(adsl, controller) -> lop.Scenario:
 
 
 class Hearing(Reno):
-    """A congestion control that records the calls of all connections."""
+    """A congestion control that records which of its methods were called, and for which signals."""
 
     heard: set[str]
 
@@ -79,7 +80,7 @@ class Hearing(Reno):
         super().on_idle(restart_window_bytes)
 
 
-# The profiles differ in the way they count ACKs.
+# Each of these profiles counts ACKs in a different way.
 @pytest.mark.parametrize("profile", ["linux-6.1", "freebsd-7", "ns2-reno"])
 def test_reno_in_python_equals_the_built_in_reno(profile):
     Hearing.heard = set()
@@ -183,8 +184,7 @@ def test_losses_are_reported_one_by_one(adsl):
 
 
 def failing(method, body):
-    """Returns a Reno controller whose method named `method` runs `body` instead after 10 s, for example to raise an
-    exception."""
+    """Returns a Reno controller whose method `method` runs `body` after 10 s, for example to raise an exception."""
 
     def instead(self, *arguments):
         return body(self) if self.now_s > 10 else getattr(super(Failing, self), method)(*arguments)

@@ -1,4 +1,4 @@
-"""User-defined queue disciplines work, and faults cause clear errors."""
+"""Checks that user-defined queue disciplines work, and that their faults cause clear errors."""
 
 import subprocess
 import sys
@@ -80,7 +80,7 @@ def test_a_user_queue_works_behind_a_token_bucket_and_in_a_band():
 
 
 def test_a_user_queue_that_delays_packets_sets_the_pace():
-    # The queue releases one packet, with 1,448 bytes of payload, every 10 ms.
+    # The queue releases one packet every 10 ms, with a payload of 1,448 bytes.
     assert 0.95 * 1.158e6 < run("python-slow").flows["goodput_bps"][0] < 1.16e6
 
 
@@ -184,7 +184,7 @@ def test_the_command_line_shows_where_the_users_queue_failed(tmp_path, monkeypat
 
 
 class Limited(lop.QueueDiscipline):
-    """A drop-tail queue with the key `limit`."""
+    """A drop-tail queue with a setting `limit`."""
 
     parameters: ClassVar = {"limit": 30}
 

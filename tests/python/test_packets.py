@@ -52,7 +52,7 @@ def test_ignored_fields_do_not_differ_and_unknown_fields_are_rejected(adsl):
     arms = [Arm("one", short, "sim"), Arm("other", named, "sim")]
     first = packets.compare_arms(arms).first.first
     assert "window" in first.fields
-    # A larger window causes another window scale, and later different ACKs.
+    # A larger window changes the window scale option first, and the ACKs later.
     later = packets.compare_arms(arms, ignored=["window", "syn_options"]).first.first
     assert later.time_s > first.time_s and not {"window", "syn_options"} & set(later.fields)
     with pytest.raises(UsageError, match="no field 'colour'"):
@@ -80,7 +80,7 @@ def test_kept_linux_runs_are_compared_with_new_simulations(adsl, capsys):
     for name, scenario in (("one", short), ("two", eager)):
         packets.keep(scenario, Path("kept") / name, seed=2, world="sim")
     assert packets.against(Run.load("kept/one")).first is None
-    # Replace the stored scenario, so that it is not the scenario of the stored captures.
+    # Replace the stored scenario, so that it does not match the stored captures.
     text = Path("kept/two/scenario.toml").read_text()
     Path("kept/two/scenario.toml").write_text(Path("kept/one/scenario.toml").read_text())
     assert packets.against(Run.load("kept/two")).parted is not None

@@ -1,4 +1,4 @@
-"""Tests rules that every paper follows."""
+"""Checks the rules that all papers must follow."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_statement_of_a_paper_is_judged_without_full() -> None:
         assert {each.origin for each in usual.left_to_full} <= {"ours"}, key
         run = {each.key for each in usual.experiments}
         assert run.issuperset((*usual.answer_needs, *usual.varied)), key
-        # A coverage rule must not need an experiment that is skipped without `--full`.
+        # A rule in `coverage.toml` must not need an experiment that runs only with `--full`.
         needed = {name for rule in usual.coverage for name in rule.needs}
         assert run.issuperset(needed), key
         assert {rule.by for rule in usual.coverage if rule.by} <= {each.key for each in usual.claims}, key

@@ -1,5 +1,5 @@
-"""balakrishnan1999: the scenarios match the paper, and the metrics of two schemes match the authors' code. The tests
-use one seed."""
+"""Tests balakrishnan1999: the scenarios match the paper, and with two of its schemes, the metrics match the results of
+the authors' code. The tests use one seed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_arithmetic_of_section_4_equals_the_printed_digits(m: Measurements) 
 
 
 def test_the_part_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> None:
-    """The test runs the experiments in the simulator, which is faster than real packets."""
+    """The test runs the experiments with real packets in the simulator instead, because the simulator is faster."""
     assert paper.live is not None
     measured = run_experiments(paper.live, paper.live.experiments, 1, run_jobs)
     made = {figure.name: figure.make(measured) for figure in paper.live.figures}

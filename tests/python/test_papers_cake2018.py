@@ -1,4 +1,4 @@
-"""cake2018: the scenarios have the settings of their sources, and claims fail with opposite settings."""
+"""Tests cake2018: the scenarios use the settings that their sources state, and claims fail with opposite settings."""
 
 from __future__ import annotations
 

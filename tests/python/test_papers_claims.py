@@ -1,4 +1,4 @@
-"""Tests how claims are judged and published values are found."""
+"""Tests how the verdicts of claims are computed, and how published values are looked up."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_bounds_wider_than_the_statement_are_found(paper: Paper) -> None:
     claim = Statements(("queues",))("Between 14 to 15.5 Mbit/s.", "section 1")(lambda m: between(14, 16, []))
     assert wider_than_said(claim, between(14, 16, [Measured("rate", 15.7)])) == ["from 14 to 16 for 14 to 15.5"]
     assert wider_than_said(claim, between(14, 15.5, [Measured("rate", 15.7)])) == []
-    # The range of the criterion is ignored, because it belongs to another quantity.
+    # The criterion's range is not compared with the statement, because it belongs to another quantity.
     assert wider_than_said(claim, between(0, 30, [Measured("time", 15.7)])) == []
 
 

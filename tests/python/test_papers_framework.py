@@ -1,4 +1,4 @@
-"""Tests the experiments, repetitions and variants of a small paper."""
+"""Tests the framework for papers with a small example paper: experiments, repetitions, variants and reports."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_random_claim_has_more_seeds_and_states_in_how_many_it_holds(paper: Pa
     assert found.counts()[-1] == (
         "1 of these is a coin toss: at least 25 % of the seeds disagree; seeds in which it holds: more 2 of 4"
     )
-    # The summary also counts the statements that hold only for part of the seeds.
+    # The summary also counts the statements that hold with only some of the seeds.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
     # The caller's number of repetitions overrides the default.
@@ -165,7 +165,7 @@ def test_a_figure_runs_only_its_own_jobs(paper: Paper) -> None:
 
 
 def test_a_single_repetition_reads_another_experiment_in_its_place(paper: Paper) -> None:
-    """A claim that is judged on one seed reads the same seed of the other experiment."""
+    """A claim that is checked with one seed must read the same seed of the other experiment."""
     lab = run_experiments(paper, paper.experiments, 3, run_jobs)
     last = lab.repetition(2).instead("queues", "queues").repetition(2)
     assert last.runs("queues")["repetition"].unique().to_list() == [2]
@@ -209,7 +209,7 @@ def test_a_variant_changes_only_its_own_settings(paper: Paper) -> None:
     case = Case("line.toml", {"queue": "{ harddrop = false }", "burst": "4"}, {})
     edited = Variant("other", {"rtt": "5 ms"}, {"harddrop = false": "harddrop = true", "burst": "3", "missing": "1"})
     assert edited.applied_to(case).overrides == {"queue": "{ harddrop = true }", "burst": "3", "rtt": "5 ms"}
-    # Experiments that are not varied keep their measurements.
+    # Experiments that the variant does not change are not measured again.
     other = replace(paper.experiments[0], key="other")
     assumption = replace(paper.assumptions[0], experiments=("other",))
     wide = replace(paper, experiments=(*paper.experiments, other), assumptions=(assumption,), varied=("queues",))
@@ -234,7 +234,7 @@ def test_claims_that_need_real_packets_are_counted(paper: Paper) -> None:
 WELL_KNOWN = {"ACK", "ACKs", "BIC", "CUBIC", "FIFO", "IP", "LAN", "MB", "RED", "RFC", "RTT", "RTTs", "TCP"} | {
     *("ADSL", "BBR", "BSD", "DOCSIS", "ECN", "HTTP", "MSS", "MTU", "QUIC", "SACK"),
 }
-"""Abbreviations that a reader who knows TCP knows too."""
+"""Abbreviations that a report need not explain, because readers who know TCP know them."""
 
 
 @pytest.mark.parametrize("key", papers.available())
@@ -252,7 +252,7 @@ def test_reports_show_terms_and_verdicts_that_full_length_reverses(paper: Paper,
     assert found.counts()[-1] == "1 verdict is reversed with --full: moves"
     report = page.write(drawn(found, ()), tmp_path / "out").read_text(encoding="utf-8")
     assert "Waiting packets." in report
-    # The assumptions are in every report, with and without `--sensitivity`.
+    # Every report lists the assumptions, with and without `--sensitivity`.
     assert "downlink rate" in report and "--sensitivity</code> repeats the study" in report
     assert "With --full, it does not hold:</b> Runs of a day differ." in report
     assert told.at_full_length.reversed_in_full == {}

@@ -80,12 +80,12 @@ LENGTHS = {
     "fwp-repair": "2 s",
     "alone": "130 s",
 }
-"""By experiment, the duration of a run that is long enough for every flow. All other experiments run for `SHORT`."""
+"""For each experiment, a duration that is long enough for all of its flows. All other experiments run for 32 s."""
 
 
 @pytest.mark.slow
 def test_reasons_state_what_was_measured():
-    """Every number in a reason must be a measured number. The measurements of this test are random."""
+    """Every number in a verdict's reason must be a measured number. The test uses randomly changed measurements."""
     paper = load("havey2015")
     short = {each.key: {"scenario.duration": LENGTHS.get(each.key, "32 s")} for each in EXPERIMENTS}
     m = of_one_case_each(paper, EXPERIMENTS, short)
@@ -163,7 +163,7 @@ to = "home"
 
 
 def test_the_queue_of_an_interconnect_two_networks_away_is_sensed():
-    """Section 7.1: the congested link belongs to another provider and has no managed queue."""
+    """Section 7.1 of the paper: the congested link belongs to another provider and has no managed queue."""
 
     def rtt_ms(queue: str) -> float:
         scenario = lop.Scenario.from_text(INTERCONNECT, "interconnect.toml").with_(

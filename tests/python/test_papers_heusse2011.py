@@ -1,4 +1,5 @@
-"""heusse2011: the expression has known results, and claims fail with opposite settings. Reasons agree with the data."""
+"""Tests heusse2011: the model's expression has known results, claims fail with opposite settings, and the reasons of
+verdicts agree with the data."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def test_equal_buffers_give_equal_throughputs_and_unequal_ones_their_ratio() -> 
         assert model.windows(unit, 50, 50).ratio == pytest.approx(1)
     # ACKs need 26 bytes per segment of 1,500 bytes, so the ratio of the windows is slightly above 2.
     assert model.windows("bytes", 50, 25).ratio == pytest.approx(2, rel=0.03)
-    # The ACKs of 50 segments need the space of 25 packets.
+    # The ACKs for 50 segments use the space of 25 packets.
     assert model.windows("packets", 50, 35).ratio == pytest.approx((50 - 17.5) / (35 - 25))
     assert math.isnan(model.windows("packets", 50, 25).ratio)
 
@@ -38,7 +39,8 @@ def test_a_line_whose_buffer_drains_more_slowly_is_full() -> None:
 
 
 def _byte_buffers(paper: Paper, overrides: Overrides) -> Measurements:
-    """Runs the cases whose two buffers, in bytes, have equal sizes or equal drain times. Uses one seed."""
+    """Runs the cases whose buffers are limited in bytes, and have equal sizes or equal drain times in both directions.
+    Uses one seed."""
     sizes = {(line.name, size) for line in setup.LINES for size in (line.matched, setup.DOWNLINK_BUFFER)}
     sweep = paper.experiment("sweep")
     cases = tuple(

@@ -1,4 +1,4 @@
-"""lakshman2000: the expressions have known results, and claims fail with opposite settings."""
+"""Tests lakshman2000: the model's expressions have known results, and claims fail with opposite settings."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_a_sawtooth_uses_75_percent_without_a_buffer_and_all_with_one_bdp() -> N
 
 
 def test_the_expressions_under_loss_meet_where_the_reverse_link_starts_to_limit() -> None:
-    # The limit by losses, sqrt(1.5 / p) / pipe, equals the limit by the reverse link, 1 / k, if the loss rate p is
-    # 1.5 (k / pipe)^2.
+    # Losses limit the throughput to sqrt(1.5 / p) / pipe. The reverse link limits it to 1 / k. The limits are equal if
+    # the loss rate p is 1.5 (k / pipe)^2.
     for k in (2, 8):
         edge = 1.5 * (k / 50) ** 2
         free, limited = (model.with_loss(edge * factor, k, 0, 50) for factor in (1.0001, 0.9999))

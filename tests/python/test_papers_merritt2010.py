@@ -1,4 +1,4 @@
-"""merritt2010: the scenarios agree with the thesis, and the claims that are expected to hold for every seed hold. The
+"""Tests merritt2010: the scenarios agree with the thesis, and the claims that should hold for every seed do hold. The
 tests use one seed."""
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def test_the_second_procedure_needs_no_measurement() -> None:
 
 
 def test_the_verdicts_at_the_seeds_of_the_study_equal_the_record(paper: Paper) -> None:
-    """Repeats the last 200 runs of `make demo`."""
+    """The test repeats the last 200 runs of `make demo`."""
     found = reproduction.run(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=paper.repeat)
     assert all(each.recorded for each in found.claims)
     assert {each.claim.key: each.verdict.reason for each in found.claims if each.surprising} == {}

@@ -1,4 +1,4 @@
-"""orosz2010: the scenario agrees with the letter, and the claims that are expected to hold for every seed hold. The
+"""Tests orosz2010: the scenario agrees with the letter, and the claims that should hold for every seed do hold. The
 tests use one seed."""
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def test_every_variant_alone_fills_the_line(m: Measurements) -> None:
 
 
 def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
-    """At most one window per upload waits in the queue, so the queue drops almost no packet."""
+    """The queue contains at most one window of each upload, so it drops almost no packet."""
     for each in OTHERS:
         for window in WINDOWS:
             segments = window * 1024 / 1440
@@ -161,6 +161,6 @@ def test_a_deeper_modem_buffer_costs_the_download_more(m: Measurements) -> None:
     }
     assert shares[5] > 0.95 and shares[20] > 0.9
     assert shares[200] < shares[100] < shares[50] < shares[30]
-    # Vegas reduces its window if there is one upload, except with the smallest buffer.
+    # Vegas reduces its window in parallel with one upload, except with the smallest buffer.
     for packets in BUFFERS[1:]:
         assert value(m, VEGAS, "share_2", "buffers", uplink_buffer_packets=packets).median < 0.3

@@ -1,4 +1,4 @@
-"""Tests the report, the console output and the figures of a reproduction."""
+"""Tests the report, the console output and the figures that `lopsided reproduce` produces."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def test_the_exit_code_reports_unexpected_verdicts(
 ) -> None:
     code, printed = reproduce(paper, monkeypatch, tmp_path / "a", claims_only=True)
     assert code == 1 and "1 of the paper's 2 statements hold" in printed and "not as recorded" in printed
-    # With another number of seeds, a verdict may differ by chance. Unexpected verdicts are then not reported.
+    # With fewer seeds, a verdict may differ by chance, so unexpected verdicts are not reported.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "b", claims_only=True, repeat=1)
     assert code == 0 and "not as recorded" not in printed
-    # With another first seed, verdicts are not compared with the recorded verdicts. The report names the first seed.
+    # With another first seed, verdicts are not compared with the recorded verdicts. The report states the first seed.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "d", claims_only=True, seed=5)
     assert code == 0 and "not as recorded" not in printed and ", from 5; digests" in printed
     page = (tmp_path / "d" / "claims" / "report.html").read_text(encoding="utf-8")
@@ -109,7 +109,7 @@ def test_a_run_of_one_figure_keeps_the_full_report(
     assert before == {path: path.read_bytes() for path in before}
     assert (out / "figure-1" / "report.html").is_file()
     assert (out / "figure-1" / "figures" / "figure-1.pdf").read_bytes().startswith(b"%PDF")
-    # A new full report keeps partial reports.
+    # A new full report does not delete partial reports.
     reproduce(paper, monkeypatch, out, repeat=1)
     assert (out / "figure-1" / "report.html").is_file()
     assert (out / "report.html").read_bytes() != before[out / "report.html"]

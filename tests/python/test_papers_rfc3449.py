@@ -1,5 +1,5 @@
-"""RFC 3449 as a study: paths and mechanisms agree with the RFC, and each row of the RFC's tables has a verdict or a
-reason. The tests use one seed."""
+"""Tests the study of RFC 3449: paths and mechanisms agree with the RFC, and each row of the RFC's tables has a verdict
+or a reason for having none. The tests use one seed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""yahya2011: the scenarios agree with the report, the metrics agree with tcptrace, and the claims that are expected to
-hold for every seed hold.
+"""Tests yahya2011: the scenarios agree with the report, the metrics agree with tcptrace, and the claims that should
+hold for every seed do hold.
 
 The tests run one seed of the baselines and of a few combinations. The whole study takes 1 minute, and is run only for
 the report.
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 PAPER = "yahya2011"
 
 RUN = {"without-sack": (19,), "combos": (9, 11), "observed": (13, 16), "in-network": (5, 8), "kernel": (8,)}
-"""By experiment, the tests that are simulated in addition to `baselines`. The numbers are those of the report."""
+"""For each experiment, the report's test numbers that are simulated in addition to `baselines`."""
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_the_average_of_tcptrace_excludes_netem(m: Measurements) -> None:
     for test in BASELINES[4:]:
         behind, beyond = (value(m, test, name).median for name in ("rtt_ms", "end_to_end_rtt_ms"))
         assert behind < 10 and beyond - behind > 100
-        # Data is sent only once, and there is at least one ACK per two segments.
+        # No data is retransmitted, and the receiver sends at least one ACK per two segments.
         assert 100_000 < value(m, test, "total_packets").median < 160_000
     assert value(m, BASELINES[4], "rtt_ms", experiment="in-network").median > 100
 
@@ -195,7 +195,8 @@ def test_the_login_takes_longer_on_the_slower_path() -> None:
 
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper) -> None:
-    """Transfers of 5 % of the size are sufficient, because the texts of reasons do not depend on the size."""
+    """Transfers with 5 % of the report's size are sufficient, because the texts of the reasons do not depend on the
+    size."""
     small = {f"flow.{flow}.app": "5242880 B" for flow in ("S1", "S2")}
     others = ("preflight", "course", "dialogue", "kernel", "kernel-pair")
     experiments = [each for each in paper.experiments if each.key not in others]

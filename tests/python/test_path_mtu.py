@@ -1,4 +1,4 @@
-"""Links with an MTU drop larger packets, and the sender then sends smaller segments."""
+"""Checks that links with an MTU drop larger packets, and that the sender then sends smaller segments."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def test_datagrams_beyond_the_mtu_are_dropped_here_and_rejected_on_linux(tunnel)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_linux_sends_the_same_packets(tunnel):
-    """Data that was sent or buffered before the MTU was reported is sent again in smaller pieces. Later data is sent in
-    smaller segments."""
+    """After the MTU is reported, data that was sent or buffered earlier is sent again in smaller pieces. Later data is
+    sent in smaller segments."""
     try:
         found = packets.compare(tunnel, ignored=["psh", "window"], kernel="timetravel")
     except KernelUnavailable as reason:

@@ -1,4 +1,4 @@
-"""Tests the texts and panels of figures. The appearance of figures is not tested."""
+"""Tests the texts and the panels of figures, but not their appearance."""
 
 import numpy as np
 import pytest

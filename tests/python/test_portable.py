@@ -1,4 +1,4 @@
-"""The simulator runs without Python's Linux-only modules and without Linux's system calls."""
+"""Checks that the simulator runs without Python's Linux-only modules and without Linux's system calls."""
 
 import os
 import subprocess
@@ -74,7 +74,7 @@ def test_a_run_can_be_saved_twice(folder):
         done = _lopsided(folder, "run", "adsl.toml", "--out", "run", *more)
         assert done.returncode == 0, done.stderr
         assert (folder / "run" / "report.html").exists()
-    # Neither a lock file nor an unfinished folder remains.
+    # After the run, no lock file and no unfinished folder remains.
     assert sorted(path.name for path in folder.iterdir()) == ["adsl.toml", "run"]
     done = _lopsided(folder, "explain", "run")
     assert done.returncode == 0, done.stderr

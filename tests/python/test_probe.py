@@ -22,7 +22,7 @@ pytestmark = pytest.mark.real_time
 
 @pytest.fixture(scope="module")
 def port():
-    """Runs a sink during the tests of this module."""
+    """Runs a sink server during the tests of this module, and yields its port."""
     ready, stop, found = threading.Event(), threading.Event(), []
 
     def note(text: str) -> None:
@@ -88,7 +88,7 @@ WRONG = [
 
 
 def request(**changes: object) -> bytes:
-    """Returns a download request with changed fields."""
+    """Returns a download request, in which `changes` replace the default values of fields."""
     wish = {"role": "data", "token": "t", "flow": FLOW, "interval_s": 0.02}
     return json.dumps(wish | changes).encode() + b"\n"
 

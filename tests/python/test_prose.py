@@ -1,4 +1,4 @@
-"""The prose checker finds bad sentences and accepts good sentences."""
+"""Checks that `tools/prose` reports bad sentences and accepts good sentences."""
 
 import pytest
 

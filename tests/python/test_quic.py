@@ -90,7 +90,7 @@ _QUEUE = {"limit": "50 packets"}
 def test_each_part_that_reads_tcp_headers_is_noted(key: str, value: Any, name: str):
     noted = doubts(scenario(**{f"link.up.{key}": value}))
     assert any(f"`{name}` reads TCP headers and has no effect" in doubt for doubt in noted), noted
-    # If the scenario also has a TCP flow, the part has an effect, so there is no note.
+    # If the scenario also contains a TCP flow, the part has an effect, so `lopsided` prints no note.
     both = Scenario.from_text(LINE + '[[flow]]\nname = "tcp"\ndirection = "down"\n', "both")
     assert not any("no effect" in doubt for doubt in doubts(both.with_(**{f"link.up.{key}": value})))
 

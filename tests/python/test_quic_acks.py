@@ -1,4 +1,5 @@
-"""QUIC's ACKs in captures have the sizes that RFC 9000 defines, and their number agrees with the configured ratio."""
+"""Checks that QUIC's ACKs in captures have the sizes that RFC 9000 defines, and that their number agrees with the
+configured ratio."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def varint_size(value: int) -> int:
 
 
 def ack(udp: bytes) -> tuple[list[tuple[int, int]], int] | None:
-    """Returns the ranges of a pure ACK, and the size of its IPv4 packet according to RFC 9000."""
+    """Returns the acknowledged ranges if the datagram is a pure ACK, and the size that RFC 9000 specifies for its IPv4
+    packet; otherwise `None`."""
     first = udp[UDP]
     if first & 0x80:
         return None
@@ -67,8 +69,8 @@ def ack(udp: bytes) -> tuple[list[tuple[int, int]], int] | None:
         marks.append(mark)
     if at != len(frames):
         return None
-    # RFC 9000, section 17.3.1, defines the header. Section 19.3 defines type, largest acknowledged, delay, range count,
-    # ranges and gaps, and ECN counts.
+    # Section 17.3.1 of RFC 9000 defines the header. Section 19.3 defines the fields: type, largest acknowledged, delay,
+    # range count, ranges and gaps, and ECN counts.
     lengths = [end - start for start, end in ranges]
     numbers = [largest, delay, count, *lengths, *gaps, *marks]
     frame = 1 + sum(map(varint_size, numbers))
@@ -112,14 +114,15 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
 @pytest.mark.parametrize(
     ("acks", "least", "most"),
     [
-        # quinn, ngtcp2, msquic, quic-go and neqo acknowledge every second packet.
+        # quinn, ngtcp2, msquic, quic-go and neqo send an ACK for every second packet.
         *((name, 1.8, 2.2) for name in ("quinn", "ngtcp2", "msquic", "quic-go", "neqo")),
         # Chrome acknowledges every 10th packet, but waits at most 25 % of an RTT after the first packet.
         ("chrome", 8, 10.5),
         ("mvfst", 8, 10.5),
-        # picoquic acknowledges after 25 % of the window (up to 117 packets), or after 10 ms. The rate is 833 packets/s.
+        # picoquic sends an ACK when 25 % of a window (up to 117 packets) has arrived, or after 10 ms. At 833 packets/s,
+        # 8 packets arrive in 10 ms.
         ("picoquic", 7, 11),
-        # After the first 1,000 packets, quicly acknowledges after 12.5 % of the window.
+        # After the first 1,000 packets, quicly sends an ACK when 12.5 % of a window has arrived.
         ("quicly", 8, 25),
     ],
 )

@@ -44,7 +44,7 @@ def test_a_report_is_self_contained(page):
 
 
 def drawn(page):
-    """Returns the report without scripts and their data."""
+    """Returns the HTML of a report without its scripts and their data."""
     return re.sub(r"<script.*?</script>", "", page, flags=re.S)
 
 

@@ -1,4 +1,4 @@
-"""Runs a sample of the trials of `robustness.py`."""
+"""Runs a sample of the trials in `robustness.py`: killed commands and full disks."""
 
 import random
 import signal

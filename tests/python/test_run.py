@@ -103,8 +103,8 @@ def test_the_captures_of_all_hosts_are_merged_in_order_of_time(adsl, adsl_run, t
     for flow, delivered in zip(captures.read_index(tmp_path), adsl_run.flows["delivered_bytes"], strict=True):
         times, arrived = captures.arrivals(tmp_path, flow)
         assert list(times) == sorted(times)
-        # More bytes may arrive than are delivered. Data that is retransmitted unnecessarily arrives twice, and data
-        # behind a gap arrives but is not delivered.
+        # The host may receive more bytes than it delivers. Data that is retransmitted unnecessarily arrives twice, and
+        # data behind a gap arrives but is not delivered.
         assert delivered <= arrived.sum() < 1.05 * delivered
 
 

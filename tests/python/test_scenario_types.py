@@ -1,4 +1,4 @@
-"""The types of the resolved scenario match its JSON."""
+"""Checks that the declared types of the resolved scenario match its JSON."""
 
 import json
 import sys
@@ -98,7 +98,7 @@ def test_the_type_checker_finds_wrong_scenarios(adsl):
 
 
 def faults(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Returns the paths of values whose type differs from the declared type."""
+    """Yields a message for each value whose type differs from the declared type."""
     origin, inner = get_origin(kind), get_args(kind)
     if is_typeddict(kind):
         hints = get_type_hints(kind)

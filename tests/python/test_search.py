@@ -1,4 +1,4 @@
-"""`lopsided search` finds known optima, reproducibly, and continues after an interruption."""
+"""Checks that `lopsided search` finds known optima, is reproducible, and continues after an interruption."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_small_space_is_tried_as_a_whole(short):
 
 
 def test_a_known_optimum_is_found_with_fewer_trials_than_there_are_values(short):
-    """A higher rate is better, so the best trial must be within 5 % of the end of the range."""
+    """The goodput grows with the rate, so the best trial must be within 5 % of the end of the range."""
     pytest.importorskip("optuna")
     alone = short.with_(**{"flow.upload.start": "7.9 s"})
     found = lop.search(alone, {"link.down.rate": "0.5..3 Mbit/s"}, maximise="goodput.download", trials=24)
@@ -152,7 +152,7 @@ def test_the_front_covers_all_trials_and_respects_the_constraints(short):
     for trial in found.tried:
         assert ("link.up.queue.target" in trial.labels) == (trial.labels["link.up.queue.kind"] == "codel")
         assert found.keeps(trial) == (trial.mean(2) < 0.25)
-    # The best trial was checked with three other seeds, and its scenario file reproduces its first run.
+    # `search` checked the best trial with three other seeds. The trial's scenario file reproduces its first run.
     first = found.front[0]
     assert len(first.checks) == 3 and {run.digest for run in first.checks}.isdisjoint(run.digest for run in first.runs)
     assert found.scenario_of(first).run().digest == first.runs[0].digest

@@ -1,4 +1,4 @@
-"""Tests the results of merritt2010's scripts on logs with known averages."""
+"""Tests the analysis of sender logs, as in the scripts of Merritt (2010), with logs whose averages are known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from lopsided.studies.probe import THESIS_COLUMNS
 
 
 def log(path: Path, rows: list[tuple[float, int, int]], header: bool = True) -> Path:
-    """Writes a log. Each row contains the time in s, the RTT in microseconds, and the window in bytes."""
+    """Writes a sender log. Each row contains the time in s, the RTT in microseconds, and the congestion window in
+    bytes."""
     lines = ["\t".join(THESIS_COLUMNS)] if header else []
     lines += [f"{time:f}\t{rtt}\t50\t0\t{cwnd}\t65535\t65535\t0\t1000.000000" for time, rtt, cwnd in rows]
     path.write_text("\n".join(lines) + "\n")
@@ -23,7 +24,8 @@ def log(path: Path, rows: list[tuple[float, int, int]], header: bool = True) -> 
 
 @pytest.fixture
 def logs(tmp_path: Path) -> tuple[Path, Path]:
-    """Writes two logs. After 10 s, the upload starts and doubles the download's RTT and window."""
+    """Writes a log of a download and a log of an upload. The upload starts after 10 s, and doubles the download's RTT
+    and window."""
     alone = [(100.0 + at, 200_000, 30_000) for at in range(11)]
     both = [(100.0 + at, 400_000, 60_000) for at in range(11, 21)]
     return log(tmp_path / "down.tsv", alone + both), log(tmp_path / "up.tsv", [(110.5, 1_000_000, 20_000)] * 5)

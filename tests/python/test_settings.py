@@ -1,4 +1,4 @@
-"""Each setting changes the scenario, is rejected, or causes a note that it has no effect."""
+"""Checks that each setting changes the scenario, is rejected, or causes a note that it has no effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS = {
     "cell_format": "atm",
     "kind": "codel",
 }
-"""Alternative values of keys that accept only fixed words."""
+"""An alternative value for each key that accepts only certain words."""
 FREE = ("title", "name", "source", "label")
 """Keys that accept any text."""
 

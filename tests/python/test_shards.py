@@ -1,4 +1,4 @@
-"""Shards produce the same table as a single machine, even if shards are lost or run twice."""
+"""Checks that shards produce the same table as a single machine, even if shards are lost or run twice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def _shard(file, folder, number, count=COUNT, *more):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, adsl):
-    """Returns 64 shards of a sweep with 32 settings and 2 seeds, and the table that a single machine produces."""
+    """Runs a sweep with 32 settings and 2 seeds, in 64 shards and on a single machine. Returns the scenario file, the
+    folder of the shards, and the content of the single machine's table."""
     place = tmp_path_factory.mktemp("shards")
     file = place / "adsl.toml"
     file.write_text(adsl.to_toml())

@@ -1,4 +1,5 @@
-"""The site contains every page, and `tools/release` updates every file that contains the version."""
+"""Checks that the documentation site contains every page, and that `tools/release` updates every file that contains the
+version."""
 
 import re
 import subprocess
@@ -37,7 +38,7 @@ def test_pages_load_nothing_from_servers():
         "https://a.test/x.js",
         "https://b.test/y.css",
     ]
-    # The plugin `offline` adds a script from a server unless mkdocs.yml names one.
+    # The plugin `offline` adds a script that is loaded from a server, unless mkdocs.yml names a local script.
     (script,) = re.findall(
         r"^extra: \{ polyfills: \[(\S*iframe-worker\S*)\] \}$", (ROOT / "mkdocs.yml").read_text(), re.M
     )

@@ -38,7 +38,7 @@ def test_the_measured_size_is_the_largest_that_still_performs(sized):
     assert measured.best_performance == curve["performance"].max()
     assert measured.knee_performance >= floor
     assert (larger["performance"] < floor).all()
-    # A large uplink buffer starves the download, as in merritt2010 and on Linux.
+    # With a large uplink buffer, the download starves, as it does in merritt2010 and on Linux.
     assert measured.falls
     assert measured.worst_performance < 0.8 * measured.best_performance
 
@@ -130,8 +130,8 @@ def test_a_discipline_is_recommended_with_its_settings_in_both_directions():
     rows = {row["queue"]: row for row in found.advice.candidates.rows()}
     assert rows["fq_codel"]["rpm"] > 2 * rows["unmanaged"]["rpm"]
     assert found.advice.recommended in ("fq_codel", "cake")
-    # A full frame takes 24 ms on the uplink and 1.5 ms on the downlink. A target of 5 ms is therefore suitable only for
-    # the downlink.
+    # A full frame takes 24 ms on the uplink and 1.5 ms on the downlink. A CoDel target of 5 ms is therefore suitable
+    # only for the downlink.
     down, up = found.advice.settings["fq_codel"]
     assert (down["target"], down["interval"]) == ("5 ms", "100 ms")
     assert (up["target"], up["interval"]) == ("35.48 ms", "130.5 ms")
@@ -175,7 +175,7 @@ def test_a_fast_line_is_planned_within_the_budget(down, up, rtt):
     packets_per_second = (line.down_bps + line.up_bps) / 12000
     plan = size_plan.plan_for(packets_per_second, line.rtt_s, 14, 5, 6, 3)
     assert not plan.whole and plan.both_s > 20 * line.rtt_s
-    # At 10 Gbit/s, the plan exceeds the budget of simulated packets, because shorter runs would not fill the line.
+    # At 10 Gbit/s, the plan may exceed the budget of simulated packets, because shorter runs would not fill the line.
     assert plan.packets <= (4 if down == "10G" else 1.01) * size_plan.BUDGET_PACKETS
 
 
@@ -204,7 +204,7 @@ def test_a_target_delay_bounds_the_buffer_with_framing_accounted_for():
     found = lop.size("8M", "512k", "40ms", sizes=[4, 8, 40], repeat=1, queues=(), target_delay="100ms")
     assert found.target_packets == 4 and found.packets == min(4, found.measured.knee_packets)
     assert found.drain_s(found.target_packets) <= 0.1 < found.drain_s(found.target_packets + 1)
-    # 1,500 bytes and the 40 bytes of PPPoE, LLC and AAL5 need 33 ATM cells.
+    # A packet of 1,500 bytes and the 40 bytes of PPPoE, LLC and AAL5 need 33 ATM cells.
     line = sizing.line_of("8M", "512k", "40ms", SizeOptions(framing="pppoe-llcsnap"))
     assert line.wire_s == pytest.approx(33 * 53 * 8 / 512e3)
     assert line.packets_within(0.1) == 3 and line.packets_within(0.001) == 1

@@ -1,4 +1,4 @@
-"""Tests the options of studies, and the modules that are loaded before the result is printed."""
+"""Tests the options of studies, and which modules are loaded before the result is printed."""
 
 import dataclasses
 import inspect

@@ -1,4 +1,5 @@
-"""Tests standard suites: data, verdicts, narrow reverse paths, and a user-defined suite."""
+"""Tests the standard suites: their data, their verdicts, their runs with narrow reverse paths, and a user-defined
+suite."""
 
 import itertools
 import json
@@ -99,7 +100,7 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         ("rfc9743", {"cc": "bbr"}, "5.1.3", {"cc": "cubic"}),
         # In a shared queue with RFC 3168 marking, a scalable congestion control starves the other flows.
         ("rfc9743", {"cc": "prague"}, "6.2", {"cc": "cubic"}),
-        # CUBIC has no STARTUP state.
+        # CUBIC must fail this case, because it has no STARTUP state.
         ("bbr-draft", {"cc": "cubic"}, "10", {"cc": "bbr3"}),
         # Scenario 6 of the L4S tests: a scalable congestion control without classic fallback starves the other flows.
         ("l4s-tests", {"cc": "prague"}, "6-pie", {"cc": "reno"}),
@@ -111,7 +112,7 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         # Linux's HyStart ends slow start after an ACK train of half a round trip. ns-3's HyStart requires an ACK train
         # of a whole round trip.
         ("ns3-validation", {"cc": "cubic"}, "cubic-50ms-ecn", {"cc": "cubic-ns3"}),
-        # Drop-tail does not control the delay.
+        # A drop-tail queue must fail this case, because it does not control the delay.
         ("rfc7928", {"queue": "fifo"}, "5.1.1", {"queue": "fq_codel"}),
         ("rrul", {"queue": "fifo"}, "rrul", {"queue": "fq_codel"}),
         ("aim", {"queue": "fifo"}, "dsl", {"queue": "fq_codel"}),
@@ -181,7 +182,8 @@ def test_the_table_has_one_digest_per_run(own: Path):
 def test_a_verdict_that_depends_on_the_seed_names_the_number_of_passing_seeds(own: Path):
     (own / "line.toml").write_text(LINE.replace("down = {", "down = { loss = 0.01,"))
     (row,) = suite(own, repeat=3).checks.rows()
-    # Set the lower bound to the median of the 3 seeds. The seeds with the median and with the larger value then pass.
+    # Set the lower bound to the median over the 3 seeds. Two seeds then pass: the seed with the median, and the seed
+    # with the larger value.
     spec = (own / "suite.toml").read_text()
     (own / "suite.toml").write_text(spec.replace("at_least = 0.8", f"at_least = {row['value']!r}"))
     found = suite(own, repeat=3)
@@ -285,7 +287,7 @@ def test_an_unknown_suite_or_case_is_rejected(own: Path):
 
 
 def test_measures_read_exactly_the_keys_that_they_declare():
-    """A suite that sets another key is rejected, so that no key is ignored."""
+    """A suite is rejected if it sets a key that its measure does not declare. Otherwise, the key would be ignored."""
     flow = '[[flow]]\ndirection = "down"\nname = "{}"\n'
     transfers = flow.format("other") + 'app = { kind = "transfer", size = "100 kB", repeat = "forever" }\n'
     call = flow.format("call") + 'app = { kind = "udp", rate = "12 Mbit/s" }\nstart = "5 s"\n'

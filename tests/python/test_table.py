@@ -77,7 +77,7 @@ def test_a_latex_table_has_readable_headings():
 
 
 def test_arrays_of_a_new_run_equal_its_frames(adsl_run):
-    """Studies read arrays directly, because building a series would take longer than the rest of the study."""
+    """Studies read arrays directly. Building a polars series would take longer than the rest of the study."""
     for table in (adsl_run.samples, adsl_run.queues, adsl_run.flows):
         frame = lop.Table(table.to_polars())
         for series in table.to_polars():

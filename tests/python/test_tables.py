@@ -1,5 +1,5 @@
-"""The measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal the output of the tools that write
-them."""
+"""Checks that the measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal the output of the
+tools that write them."""
 
 import pytest
 
@@ -13,7 +13,7 @@ documents = load("made.py")
 
 
 def _rows(name: str) -> list[list[str]]:
-    """Returns the cells of a table of `rfc3449-table`, without the heading."""
+    """Returns the rows of a table that `tools/rfc3449-table` wrote, without the heading."""
     lines = [line for line in rfc3449.in_document(name).splitlines() if line.startswith("|")]
     return [line.strip("| ").split(" | ") for line in lines[2:]]
 

@@ -1,4 +1,4 @@
-"""The verdicts of studies name the right subjects and numbers."""
+"""Checks that the verdicts of studies name the right subjects and numbers."""
 
 from types import SimpleNamespace
 
@@ -27,7 +27,7 @@ def table(spec, rows):
 
 
 def queues(slow, rates, rpm=(), lost=()):
-    """Returns a comparison of disciplines with these values on the downlink."""
+    """Returns the result of a comparison of queue disciplines, with these values on the downlink."""
     names = list(slow)
     cells = [
         {"queue": name, "world": "sim", "direction": "down", "rtt_p95_ms": slow[name], "goodput_bps": rates[name]}
@@ -92,7 +92,8 @@ def test_the_verdict_names_the_best_remedy_and_the_harmful_ones():
 
 
 def pair(one, other, share, rtts=(20.0, 20.0), least=None):
-    """Returns the two cells of a fairness matrix for a pair of flows. `share` is the share of the flow `one`."""
+    """Returns the cells of a fairness matrix for two flows: one cell for each flow, or a single cell if both flows are
+    equal. `share` is the share of the flow `one`."""
     cells = []
     for (cc, rtt), (against, its), part in (
         ((one, rtts[0]), (other, rtts[1]), share),
@@ -203,7 +204,8 @@ def test_every_repeating_study_states_that_start_times_vary():
 
 
 def probed(direction, start_s, rtts_ms, rates_bps):
-    """Returns a log with one sample per second. A rate is the amount of data written since the previous sample."""
+    """Returns a probe's log with one sample per second. A rate is the amount of data written since the previous
+    sample."""
     flow = probe_study.Flow(f"{direction}1", direction, start_s, 20.0)
     samples, sent = [], 0.0
     for second, (rtt_ms, rate_bps) in enumerate(zip(rtts_ms, rates_bps, strict=True)):

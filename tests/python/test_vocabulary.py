@@ -1,4 +1,4 @@
-"""Each option has the same meaning in all commands, and each meaning has only one option."""
+"""Checks that each option has the same meaning in all commands, and that no two options share a meaning."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ ALIKE = {
     "--flow", "--record", "--trials", "--remedies", "--quiet", "--detection", "--source", "--flows", "--capture",
     "--sender", "--ours",
 }  # fmt: skip
-"""Shared options whose names explain their meaning."""
+"""Other options that several commands share. Their names explain their meaning."""
 
 
 @cache
 def options() -> dict[str, dict[str, str]]:
-    """Returns each option with its commands, and their help lines for the option."""
+    """Returns, for each option, the commands that accept it and the option's help line in each."""
     found: dict[str, dict[str, str]] = {}
     app = cli.build()
     for command in COMMANDS:
@@ -160,7 +160,7 @@ _COMMAND_LINE = re.compile(
 
 
 def command_lines(text: str) -> list[tuple[str, list[str]]]:
-    """Yields the `lopsided` command lines on a page, with their options."""
+    """Returns the `lopsided` command lines on a page, with the options of each."""
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     inline = [f"`{each}`" for each in re.findall(r"`(lopsided [^`\n]+)`", prose)]

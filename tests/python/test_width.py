@@ -1,4 +1,4 @@
-"""On a terminal of 80 columns, no text is truncated and no line is too long."""
+"""Checks that on a terminal of 80 columns, no text is truncated and no line is too long."""
 
 import importlib
 import io
@@ -43,7 +43,7 @@ ELSEWHERE = {
     "page": "a path",
     "ui": "test_page: real time",
 }
-"""Commands that this test does not run, with the reason."""
+"""For each command that this test does not run, the reason or the test that runs it."""
 MAIN = [sys.executable, "-c", "from lopsided.cli import main; main()"]
 COLOUR = re.compile(r"\x1b\[(3|4|9|10)\d")
 LINE = ["--down", "2.4M", "--up", "196k", "--rtt", "20ms"]
@@ -132,7 +132,7 @@ def test_a_table_in_a_pipe_has_the_width_of_columns(adsl_file: Path, tmp_path: P
 
 
 def piped(arguments: list[str], folder: Path, **variables: str) -> bytes:
-    """Returns the command's output to a pipe."""
+    """Returns the bytes that the command prints to a pipe."""
     done = subprocess.run([*MAIN, *arguments], cwd=folder, env={**os.environ, **variables}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout

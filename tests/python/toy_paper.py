@@ -1,4 +1,4 @@
-"""A small paper, for tests of the framework."""
+"""A small example paper, with which tests check the framework for papers."""
 
 from __future__ import annotations
 
