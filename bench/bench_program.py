@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def target_folder() -> Path:
-    """Returns cargo's target folder."""
+    """Returns the folder in which cargo stores build results."""
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 

@@ -92,7 +92,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Download:
-    """A finished download by one tool."""
+    """The result of one download with one tool."""
 
     tool: str
     seconds: float
@@ -120,7 +120,7 @@ class RealTime:
         self.ports = [self._stack.enter_context(server.running()).port for server in servers]
 
     def downloads(self, seed: int, tools: list[str]) -> Iterator[Download]:
-        """Runs each tool once over the lossy path."""
+        """Downloads the object once with each tool over the lossy path, and yields the results."""
         out, steps = self.folder / "out", self.folder / f"steps-{seed}"
         for tool in tools:
             command = of(tool, f"http://{SERVER}:{self.ports[0]}/object.bin", out, steps)
@@ -171,7 +171,7 @@ class VirtualTime:
         self.size, self.loss, self.seconds = given.size, given.loss, given.share_seconds
 
     def downloads(self, seed: int, tools: list[str]) -> Iterator[Download]:
-        """Runs each tool once over the lossy path."""
+        """Downloads the object once with each tool over the lossy path, and yields the results."""
         if not tools:
             return
         scenario = simulated_path(self.APART_S * len(tools), self.loss, PLAIN)

@@ -68,7 +68,7 @@ def outside(rate_bps: float, seconds: float) -> None:
 
 
 def inside(host: str, seconds: float) -> None:
-    """Requests datagrams, and prints RTTs and timestamps as JSON."""
+    """Measures RTTs, requests datagrams, and prints the RTTs and the datagrams' timestamps as JSON."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.connect((os.path.expandvars(host), PORT))
         sock.settimeout(1.0)

@@ -298,7 +298,7 @@ def _said(name: str, values: Sequence[float]) -> str:
 
 
 def page(both: Both, recorded: Mapping[str, Sequence[Seen]]) -> str:
-    """Returns the page as Markdown."""
+    """Returns the page docs/fidelity/ack-filter.md as Markdown."""
     text, apart = "", 0
     for case in CASES:
         if case.name in recorded:

@@ -1,4 +1,5 @@
-"""Compares the simulator with the ns-2 code of balakrishnan1999's authors, in the paper's cases with one flow.
+"""Compares the simulator with the ns-2 code by the authors of Balakrishnan et al. (1999), in the paper's cases with one
+flow.
 
 `python -m reference.fidelity.authors` runs missing cells (scenarios) on ns-2 and all cells in the simulator, and writes
 `docs/fidelity/authors.md`. With `--recorded`, the command does not run ns-2. If a cell uses no random numbers, its runs
@@ -97,7 +98,7 @@ class Cell:
         return 50.0 if self.draws else sorted(RETURN_DELAYS_MS, key=lambda delay: abs(delay - 50))[number - 1]
 
     def settings(self, number: int) -> Mapping[str, object]:
-        """Returns the arguments of ns-2 for a run."""
+        """Returns the arguments of the ns-2 script for a run."""
         found: dict[str, object] = {
             "scheme": self.key,
             "rate": self.line.rate_bps,
@@ -227,7 +228,7 @@ def _said(values: Sequence[float]) -> str:
 
 
 def page(both: Both) -> str:
-    """Returns the page as Markdown."""
+    """Returns the page docs/fidelity/authors.md as Markdown."""
     rows, within = list[list[str]](), 0
     known = both.cells
     for cell in (cell for cell in CELLS if cell.name in known):

@@ -32,7 +32,7 @@ class Simulated(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the cell in the records."""
+        """The name that identifies the cell in the records."""
         ...
 
     def scenario(self, seed: int = 1) -> Scenario:

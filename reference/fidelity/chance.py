@@ -34,7 +34,7 @@ class Value:
 
     @property
     def known(self) -> bool:
-        """True if both sides measured the quantity and the mean of Linux is not zero."""
+        """True if the quantity was measured on Linux and in the simulator, and the mean of Linux is not zero."""
         return bool(self.linux and self.sim) and fmean(self.linux) != 0
 
     @property
@@ -105,8 +105,8 @@ class Value:
 
 
 class Both:
-    """The runs of the simulator and of the reference, by cell and seed. The reference is Linux or ns-2; the parameter
-    is called `linux` in both cases."""
+    """The runs of the simulator and of the reference. A cell's name and a seed identify a run. The reference is Linux
+    or ns-2; the parameter is called `linux` in both cases."""
 
     def __init__(self, linux: Iterable[Measurement], sim: Mapping[tuple[str, int], Values]) -> None:
         self._sim = sim

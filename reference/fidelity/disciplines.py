@@ -4,8 +4,8 @@
 at several RTTs, with and without ECN. The values of Linux are stored after each run. The command measures missing runs
 for at most `--minutes`. With `--recorded`, the command measures no run.
 
-A cell is judged by the medians over the seeds. If the medians of Linux and of the simulator differ by more than a
-bound, the simulator runs more seeds to show whether chance explains the difference (`reference/fidelity/chance.py`).
+The medians over the seeds are compared. If the medians of Linux and of the simulator differ by more than a bound, the
+simulator runs more seeds to show whether chance explains the difference (`reference/fidelity/chance.py`).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Cell:
 
     @property
     def line(self) -> Tables:
-        """The tables of the scenario without the discipline."""
+        """The scenario's TOML tables, without the queue discipline."""
         return line(self.rtt, 20 if self.rtt < 200 else 30)
 
     def scenario(self, seed: int = 1) -> Scenario:

@@ -106,7 +106,7 @@ def cell_name(variant: str, buffer: int) -> str:
 
 
 def recorded(path: Path) -> dict[tuple[str, int], Values]:
-    """Returns FreeBSD's recorded runs, by variant and buffer."""
+    """Returns FreeBSD's recorded values for each variant and buffer."""
     grid = {cell_name(variant, buffer): (variant, buffer) for variant in VARIANTS for buffer in BUFFERS}
     records = Records(path, grid)
     return {
@@ -167,9 +167,6 @@ def acks_per_segment() -> float:
     return number(up) / number(down)
 
 
-# The rules.
-
-
 @dataclass(frozen=True)
 class Rule:
     """A rule of FreeBSD's TCP that the profile implements. `RULES` lists the rule with the largest effect first."""
@@ -190,15 +187,13 @@ def missing_scripts(root: Path) -> list[str]:
     return [script for rule in RULES for script in rule.scripts if not mechanisms.exists(root, script)]
 
 
-# The page.
-
 _HEAD = page_text("freebsd-head")
 
 _SMALL_WINDOWS = page_text("freebsd-small-windows")
 
 
 def render(found: list[Cell], acks: float) -> str:
-    """Returns the page as Markdown."""
+    """Returns the page docs/fidelity/freebsd.md as Markdown."""
     main = [cell for cell in found if cell.variant == MAIN]
     others = [cell for cell in found if cell.variant != MAIN]
     lines = [
@@ -305,9 +300,6 @@ def _missed(of: list[Cell], held: list[Cell]) -> tuple[str, ...]:
 
 def _range(values: list[float], digits: int) -> str:
     return f"{median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
-
-
-# The figure.
 
 
 def windows(path: Path, buffer: int) -> tuple[list[float], list[float]]:

@@ -285,7 +285,7 @@ _HEADS = "Linux 6.1 | 6.12 | change | profile 6.1 | 6.12 | change"
 
 
 def page(known: Records, found: Sequence[Change]) -> list[str]:
-    """Returns the lines of the page."""
+    """Returns the lines of the page docs/fidelity/kernels.md."""
     runs = known.current((cell, seed) for cell in CELLS for seed in SEEDS)
     sources = sorted({one.source for one in runs})
     off = sum(one.is_off for one in found)

@@ -58,7 +58,7 @@ class Mechanism:
 _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 MECHANISMS = tuple(Mechanism(**{**each, "scripts": tuple(each["scripts"])}) for each in _TABLES["mechanism"])
 ALONE: Mapping[str, Sequence[str]] = _TABLES["alone"]
-"""Mechanisms that cannot be triggered by a scenario in the kernel world, and their packet scripts."""
+"""Mechanisms that no scenario in the kernel world can trigger, with their packet scripts."""
 WITHOUT: Mapping[str, str] = _TABLES["without"]
 """For each rule of TCP, a packet script that fails if the simulator does not implement the rule."""
 
@@ -104,7 +104,7 @@ _HEAD = page_text("mechanisms-head")
 
 
 def render(held: Iterable[Held]) -> str:
-    """Returns the page as Markdown."""
+    """Returns the page docs/fidelity/mechanisms.md as Markdown."""
     held = list(held)
     whole = [one for one in held if one.same == one.packets]
     lines = [

@@ -246,7 +246,7 @@ def probes() -> list[Probe]:
 
 
 def rows(found: Sequence[Measurement]) -> list[str]:
-    """Returns a table with one row per cell."""
+    """Returns a Markdown table with one row per measured cell."""
     heads = (
         "cell | packets | packets before the first difference | s | fields | flow | host"
         " | packets before the first different packet | s | fields | flow | host"

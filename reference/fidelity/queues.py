@@ -338,7 +338,7 @@ TAIL = page_text("queues-tail")
 
 
 def render(recorded: dict[str, list[Seen]]) -> str:
-    """Returns the page as Markdown, computed from the recording."""
+    """Simulates the recorded cases, and returns the page docs/fidelity/queues.md as Markdown."""
     text, apart, far = "", 0, 0
     for case in (case for case in CASES if not case.draws):
         line, found = _row(case, recorded[case.name])

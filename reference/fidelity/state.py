@@ -85,7 +85,7 @@ project.
 
 
 def pages(data: Path = DOCS) -> list[Path]:
-    """Returns all pages, sorted by name."""
+    """Returns the paths of all fidelity pages, sorted by name."""
     return sorted(path for path in (*data.glob("*.md"), data.parent / "fidelity.md") if path.exists())
 
 

@@ -37,7 +37,7 @@ def paragraph(*texts: str) -> str:
 
 
 def percent(share: float, *, signed: bool = False, bold: bool = False, unknown: str = "–") -> str:
-    """Formats a fraction as a percentage with one decimal."""
+    """Returns a fraction as a percentage with one decimal, or `unknown` if the fraction is NaN."""
     if math.isnan(share):
         return unknown
     text = f"{100 * share:{'+' if signed else ''}.1f} %"

@@ -1,7 +1,7 @@
 """Writes `docs/fidelity/values.md`: every value of the fixed cells with its sampling error and its standard error.
 
-The page shows means over all seeds. In contrast, `docs/fidelity.md` shows medians over the seeds that both sides have
-run.
+The page shows means over all seeds. In contrast, `docs/fidelity.md` shows medians over the seeds that both Linux and
+the simulator have run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def side_by_side(
 
 
 def render(values: Mapping[tuple[str, str, str], Value]) -> str:
-    """Returns the page as Markdown."""
+    """Returns the page docs/fidelity/values.md as Markdown."""
     judged = {key: value for key, value in values.items() if value.known and key[2] in page.JUDGED}
     rows = [
         "# Fidelity: every value and its sampling error",

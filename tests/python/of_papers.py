@@ -21,8 +21,8 @@ from lopsided.studies.jobs import run_jobs
 def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str]]:
     """Returns, for each claim, the numbers that its verdict's reason states but its verdict's data does not contain.
 
-    There should be none. The function judges the claims on the measurements and on randomly changed copies. A
-    hard-coded number would be wrong for a copy. The copies also cover the texts for other outcomes.
+    There should be none. The function checks the claims with the measurements, and with randomly changed copies of the
+    measurements. A hard-coded number would be wrong for a copy. The copies also cover the texts for other outcomes.
     """
     found: dict[str, list[str]] = {}
     judged = [claim for claim in paper.claims if m.has(*claim.needs)]

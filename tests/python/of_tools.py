@@ -1,4 +1,4 @@
-"""Loads scripts of `tools/` as modules."""
+"""Loads scripts in `tools/` as Python modules."""
 
 import importlib.machinery
 import importlib.util

@@ -24,7 +24,7 @@ def test_filtered_acks_free_the_uplink_and_cover_more_segments(found):
     none, filtered = row(found, "none"), row(found, "filter")
     assert filtered["ack_ratio"] < none["ack_ratio"]
     # With few ACKs in a shared queue, the download stalls. The filter therefore helps the upload and slows down the
-    # download, as in table 3 of balakrishnan1999.
+    # download, as in table 3 of Balakrishnan et al. (1999).
     assert filtered["up_goodput_bps"] > none["up_goodput_bps"]
     assert filtered["down_goodput_bps"] < none["down_goodput_bps"]
     assert filtered["stretch_p95_bytes"] >= none["stretch_p95_bytes"]

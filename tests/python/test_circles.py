@@ -141,7 +141,7 @@ def reachable(arrows: dict[Module, set[Module]], start: Module) -> set[Module]:
 
 
 def code(text: str) -> str:
-    """Returns the source without comments, strings, and test code."""
+    """Returns the Rust source without comments, strings and test code."""
     text = re.sub(r'"(?:\\.|[^"\\])*"', '""', re.sub(r"//[^\n]*", "", text))
     text = re.sub(r"^#\[cfg\(test\)\]\s*[^;{]*(?:\{.*?^\}|;)", "", text, flags=re.M | re.S)
     return re.sub(r"^\s+#\[cfg\(test\)\]\s*[^;{]*\{.*?^    \}", "", text, flags=re.M | re.S)

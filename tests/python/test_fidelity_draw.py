@@ -55,7 +55,7 @@ def test_an_error_that_chance_does_not_explain_is_off():
     assert value.off and value.in_standard_errors > 3
     assert value.error == pytest.approx(0.2, abs=0.03)
     assert value.beyond_chance() == pytest.approx(0.2 - value.chance(), abs=0.03)
-    # An error of 5 % is within the bound, even if it is statistically significant.
+    # An error of 5 % is within the bound of 10 %, even if it is statistically significant.
     assert not Value((100.0, 100.0), (105.0, 105.0)).off
     assert not Value((0.0,), (1.0,)).known
     assert math.isnan(Value((1.0, 1.0), (1.0,)).chance())

@@ -1,4 +1,4 @@
-"""Tests parts of the kernel world without a kernel: decoding, planning, translation, captures."""
+"""Tests those parts of the kernel world that need no kernel: decoding, planning, translation, captures."""
 
 from __future__ import annotations
 

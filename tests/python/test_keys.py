@@ -873,7 +873,7 @@ def compared(key: Key, *, needs: bool) -> bool:
     assert before.resolved != after.resolved, "the value is the default"
     if before.results != after.results or any(f"`{key.name}`" in note for note in after.notes - before.notes):
         return True
-    # Also accept a note that the whole part, such as the queue, has no effect.
+    # Also accept a note that the whole part that contains the key, such as the queue, has no effect.
     part = re.search(r"kind `(.+)`", key.section)
     return part is not None and any(f"`{part[1]}` has no effect" in note for note in after.notes)
 

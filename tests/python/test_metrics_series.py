@@ -15,7 +15,7 @@ def test_counter_rate_interpolates_between_samples() -> None:
     # The period is from 5 s (5 kB delivered) to 15 s (25 kB delivered).
     assert metrics.counter_rate_bps(time, delivered, 5, 15) == pytest.approx(16_000)
     assert metrics.counter_rate_bps(time, delivered, 10, 20) == pytest.approx(24_000)
-    # Nothing is delivered after the last sample.
+    # The metric assumes that no data is delivered after the last sample.
     assert metrics.counter_rate_bps(time, delivered, 10, 30) == pytest.approx(12_000)
 
 

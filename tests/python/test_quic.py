@@ -53,7 +53,7 @@ def test_settings_that_quic_lacks_are_rejected_with_place_and_advice(settings: d
 
 
 def test_the_kernel_world_rejects_quic():
-    # Unlike a run, `kernel.refusals` needs no kernel.
+    # Call `kernel.refusals` instead of a run in the kernel world, because it needs no kernel.
     assert any("Linux has no QUIC" in refused for refused in kernel.refusals(scenario()))
 
 

@@ -164,7 +164,7 @@ def test_shards_of_a_search_wait_for_each_batch_and_yield_one_search(adsl_file, 
     assert names
     for name in names:
         assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
-    # Shards that run concurrently wait for each other.
+    # If both shards of a search run concurrently, each must wait for the results of the other.
     together = tmp_path / "together"
     program = [sys.executable, "-m", "lopsided", "search", str(adsl_file), *TRIALS, "--quiet", "--out", str(together)]
     running = [subprocess.Popen([*program, "--shard", f"{number}/2"]) for number in (1, 2)]

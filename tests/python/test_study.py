@@ -69,5 +69,5 @@ def test_a_notebook_shows_the_means_and_a_figure_of_a_sweep():
     # The table has one heading, and one row per value of the axis.
     assert page.count("<tr>") == 1 + 2
     assert '<figure role="img" aria-label="goodput against round-trip time' in page
-    # The paragraphs are the title and the conclusions.
+    # The page must contain one paragraph with the title, and the paragraphs of the conclusions.
     assert page.count("<p>") == 1 + len(paragraphs(found.conclusions()))
