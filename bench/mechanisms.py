@@ -55,8 +55,7 @@ def profile(program: str, arguments: list[str]) -> tuple[Counter[int], int, int]
         if line.startswith("ob="):
             in_program = line.removeprefix("ob=") == program
         elif line.startswith("calls="):
-            # Skip the next line, which contains the cost of the called function, which is already counted at the
-            # addresses of that function.
+            # Skip the next line: the cost of the called function is already counted at the addresses of that function.
             after_call = True
         elif line.startswith("0x"):
             address, *_, cost = line.split()

@@ -105,7 +105,8 @@ class Case:
     held: bool = False
     """True if the discipline delays packets and is followed by a line."""
     apart: str = ""
-    """The reason if the numbers of drops or marks differ from Linux's numbers by more than chance; otherwise empty."""
+    """Explains why the numbers of drops or marks differ from Linux's numbers by more than chance; empty if they do
+    not."""
     on_linux: str | Tables | None = None
     """The settings for Linux, if they differ from those for the simulator."""
 
