@@ -1,4 +1,4 @@
-"""Defines the arms of a comparison. An arm is a named scenario in a world."""
+"""Defines the arms of a comparison. An arm is a named scenario and the world that runs it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Arm:
-    """A named scenario in a world."""
+    """A named scenario and the world that runs it: the simulator, the kernel, or the live world."""
 
     name: str
     scenario: Scenario

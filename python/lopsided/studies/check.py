@@ -50,7 +50,7 @@ METRICS = {
 _ENDED_BY_SIGNAL = {128 + number for number in (1, 2, 3, 15)}
 _TIMED_OUT = 124
 _LAST_BYTES = 2000
-"""Number of bytes that are reported from the end of a failed program's output."""
+"""If a program fails, its last output is reported, up to this number of bytes."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Check(Study):
     lines: Table
     runs: Table
     failures: Mapping[str, str]
-    """The end of each failed run's output, by build, line and seed."""
+    """The last lines that each failed run printed. The key names the build, the line and the seed."""
 
     @property
     def worse(self) -> list[str]:
@@ -239,7 +239,7 @@ def check(
 
 
 def _matrix(lines: Sequence[str], settings: Sequence[str]) -> list[_Line]:
-    """Returns every line with every combination of values."""
+    """Returns one line for each combination of a line's name and the values of all settings."""
     if not lines or len(set(lines)) < len(lines):
         raise UsageError("name each line once, and at least one")
     axes = [arms_of(key.strip(), values.strip()) for key, _, values in (each.partition("=") for each in settings)]

@@ -171,7 +171,7 @@ class Swept:
     failed: int
     found: int
     start_jitter_s: float | None = None
-    """Default range of the random start offset in seconds; `None` if the user set the range."""
+    """Default range, in seconds, of the random offset of the flows' start times; `None` if the user set the range."""
 
     def scan(self) -> pl.LazyFrame:
         """Returns the rows of all part files as a lazy frame."""
@@ -182,10 +182,10 @@ class Swept:
 
 @dataclass(frozen=True)
 class _Plan(sweeps.Grid):
-    """The numbered runs of a sweep, and their start times."""
+    """The numbered runs of a sweep, and the range of their start times."""
 
     jitter_s: float = 0.0
-    """Range of the random start offset in seconds. The offset is added to the scenario's own jitter."""
+    """Range, in seconds, of a random offset of the flows' start times, in addition to the scenario's own jitter."""
 
     def fingerprint(self) -> str:
         """Returns a hash of the sweep's definition."""
@@ -248,7 +248,7 @@ def sweep(
 
 
 def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
-    """Returns the range of the random start offset in seconds, as `starts.varied` would choose it."""
+    """Returns the same range of the random start offset, in seconds, that `starts.varied` would choose."""
     tried: list[Scenario] = []
     for number in range(0, min(plan.runs, starts.MOST_TRIALS * plan.repeat), plan.repeat):
         # Two settings may be valid alone and invalid in combination. Such a run fails later and is listed as failed.
@@ -261,7 +261,7 @@ def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
 
 
 def _shortest_s(plan: _Plan) -> float:
-    """Returns the duration of the shortest run in seconds, if an axis sets the duration."""
+    """Returns the duration of the shortest run in seconds. An axis may change the scenario's duration."""
     usual = plan.scenario.duration_s
     for arms in plan.axes.values():
         found: list[float] = []

@@ -39,7 +39,7 @@ class DeviceConfig:
 
 @dataclass(frozen=True)
 class Shaped:
-    """One direction of the line: its rate, and its framing from a resolved scenario."""
+    """Rate and framing of one direction of the line. The framing is a table of a resolved scenario."""
 
     line_bps: int
     framing: Mapping[str, Any]
@@ -52,12 +52,12 @@ class Shaped:
 
     @property
     def wire_bps(self) -> int:
-        """Rate in bit/s for a shaper that counts all overhead."""
+        """Rate in bit/s for a shaper that counts every byte on the wire, including framing."""
         return math.floor(SHAPED_SHARE * self.line_bps)
 
     @property
     def wire_bytes(self) -> float:
-        """Number of bytes of a full-sized packet on the line."""
+        """Number of bytes that a full-sized packet occupies on the line, including framing."""
         bare = max(_IP_PACKET_BYTES + self.framing["overhead_bytes"], self.framing["minimum_bytes"])
         if self.framing["cell_format"] == "atm":
             return math.ceil(bare / 48) * 53
@@ -173,7 +173,7 @@ def _openwrt(up: Shaped, packets: int) -> DeviceConfig:
 
 
 Settings = Mapping[str, Any]
-"""A queue's table, as in scenario files."""
+"""The table of a queue in a scenario file."""
 
 
 def discipline_configs(
@@ -195,7 +195,7 @@ def discipline_configs(
     )
 
 
-# For each discipline, the keys of the scenario that are also settings of `tc`.
+# For each discipline, the scenario keys that `tc` accepts as parameters of the same name.
 _TC_WORDS: Mapping[str, tuple[str, ...]] = {
     "codel": ("target", "interval"),
     "fq_codel": ("target", "interval"),

@@ -25,7 +25,7 @@ _PACKET_BYTES = 1500
 
 
 def doubts(scenario: Scenario) -> list[str]:
-    """Returns questions about the scenario's unusual settings."""
+    """Returns sentences about the scenario's unusual settings."""
     resolved = scenario.resolved
     found: list[str] = []
     for link in resolved["links"]:
@@ -53,7 +53,7 @@ class _Condition(NamedTuple):
     disabled_at: tuple[object, ...]
     remedy: str
     unless: str = ""
-    """The name of a third setting. If its value is not in `_OFF`, `setting` always has an effect."""
+    """Name of a third setting. `setting` always has an effect if the value of this third setting is not in `_OFF`."""
 
 
 def _key(setting: str) -> str:
@@ -113,7 +113,7 @@ def _idle_part_settings(scenario: Scenario) -> list[str]:
 
 
 _READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_expand", "ack_pacing", "afvq"}
-"""Stages and queues that read the ACKs of TCP."""
+"""Kinds of stages and queues that read TCP's ACKs."""
 
 
 def _blind_parts(scenario: Scenario) -> list[str]:
@@ -156,7 +156,7 @@ _ACK_POLICIES = {
     "mark_duplicates": ("acc", "acc_peerwin"),
     "acks_per_rtt": ("tack", "tarr"),
 }
-"""Stack settings, each with the ACK policies that use it."""
+"""For each of these stack settings, the ACK policies that use it. Other policies ignore the setting."""
 
 
 def _idle_stack_settings(scenario: Scenario) -> list[str]:
@@ -228,7 +228,7 @@ data."""
 
 
 def _idle_receiver_controls(scenario: Scenario) -> list[str]:
-    """Warns of a `receiver_stack.cc` in a flow whose receiver sends no data."""
+    """Returns a warning for each flow that sets `receiver_stack.cc` although its receiver sends no data."""
     named = _named_receiver_controls(scenario)
     return [
         f"`receiver_stack.cc` has no effect in {flow['name']}: its receiver sends no data; set cc of the flow or of "
@@ -278,7 +278,7 @@ def _tables(part: Any) -> Iterator[dict[str, Any]]:
 
 
 def _named_tables(part: Any, key: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the table and every inner table, each with its kind or, without a kind, its key."""
+    """Yields the table and every inner table, each with its kind, or with its key if it has no kind."""
     if isinstance(part, dict):
         table = cast("dict[str, Any]", part)
         yield table.get("kind", key), table
@@ -338,7 +338,7 @@ def _of_direction(name: str, direction: Direction) -> list[str]:
 
 
 def idle_settings(scenario: Scenario) -> list[str]:
-    """Returns a note for each changed setting that has no effect on the scenario."""
+    """Returns a note for each `--set` option that does not change the scenario."""
     text, name, changes = scenario.source
     whole = scenario.to_toml()
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""Explains one flow: the events of its TCP in order, with their causes.
+"""Explains one flow: its TCP events in order of time, with their causes.
 
     story = explain.of_run(Run.load("runs/adsl"), "download", from_s=12, to_s=14)
     story.episodes     # the periods outside the open state: losses, window reductions, and how each period ended
@@ -53,7 +53,7 @@ class Episode:
     end: str = ""
     """The reason for the end of the episode; empty if the episode continues after the explained period."""
     lost: Counter[str] = field(default_factory=Counter[str])
-    """Number of segments that were marked lost, by rule."""
+    """For each rule of loss detection, the number of segments that the rule marked lost."""
     retransmitted: int = 0
     probes: int = 0
     reductions: list[tuple[str, int | None, int | None]] = field(
@@ -85,9 +85,9 @@ class Connection:
     episodes: list[Episode]
     moments: list[Moment]
     limited_s: dict[str, float]
-    """Seconds for which each limit applied to the sender, by limit."""
+    """Seconds for which each limit applied to the sender."""
     acks: Counter[str]
-    """Number of pure ACKs of the receiver, by reason."""
+    """For each reason to send an ACK, the number of pure ACKs that the receiver sent."""
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ def _absorb(episode: Episode, events: Iterable[Row]) -> None:
 
 
 def _alone(event: Row) -> str:
-    """Returns a description of an event outside all episodes; empty for kinds of events that are not described."""
+    """Describes an event outside all episodes. Returns an empty string if events of this kind are not described."""
     kind, reason = event["event"], event["reason"]
     if kind == "state":
         return f"{event['from']} to {event['to']}"

@@ -103,7 +103,7 @@ def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> C
         for event in columns.frame(found).iter_rows(named=True)
         if event["end"] == "sender" and event["opener_port"] == one["from_port"]
     ]
-    # The native module's table contains the packets of all connections to the sink.
+    # `sent` contains the packets of all connections to the sink, so it is shown only if there is a single connection.
     alone = passed.height == 1 and sum(table.filter(table["direction"] == "up")["port"].unique() != 0) <= 1
     shown = columns.frame(sent).with_columns(pl.col("time_s") - origin)
     return Captured(events, shown if alone else shown.clear())

@@ -1,4 +1,4 @@
-"""Compares remedies for the ACK path, alone and combined, on one scenario."""
+"""Compares remedies for a slow ACK path, alone and combined, on one scenario."""
 
 from lopsided.studies.ackpath.remedies import QUIC_REMEDIES, REMEDIES, remedied
 from lopsided.studies.ackpath.result import AckPath

@@ -1,4 +1,4 @@
-"""Measures one run: ACKs, bursts, and the limits of the downloads' senders."""
+"""Measures the ACKs, the bursts, and what limits the downloads' senders in one run."""
 
 from __future__ import annotations
 
@@ -127,7 +127,9 @@ def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str
 
 
 def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, Any]]) -> Row:
-    """Returns the fraction of time for which each limit applied to the downloads' senders, and related measurements."""
+    """Returns the fraction of time for which each limit applied to the downloads' senders, the number of window
+    reductions, and the utilisation and queueing delay of the downlink.
+    """
     import polars as pl
 
     told = run.tcp_events.to_polars().filter(pl.col("flow").is_in(flows) & (pl.col("end") == "sender"))

@@ -1,4 +1,4 @@
-"""The remedies for the ACK path, and their scenario keys."""
+"""Defines the remedies for a slow ACK path: each remedy sets some keys of the scenario."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Settings = dict[str, Any]
 Change = Callable[["Place"], Settings]
 
 _ENDS = ("sender_stack", "receiver_stack")
-"""Keys for the TCP settings of a single flow."""
+"""Keys of a flow that contain the TCP settings of its sender and of its receiver."""
 _ALSO_OF_ACKS = ("max_ack_delay", "reordering_threshold")
 """QUIC keys of an `acks` preset that do not begin with `ack_`."""
 
 
 @dataclass
 class Place:
-    """The uplink direction of a link, after the remedies that have been applied so far."""
+    """Settings of a link's uplink direction. Each remedy that is applied changes these settings."""
 
     link: str
     queue: Mapping[str, Any]
@@ -140,7 +140,7 @@ QUIC's ACKs; remedies at the endpoints follow.
 
 
 def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
-    """Returns the tables of the named link. Raises UsageError if there is no such link."""
+    """Returns the scenario's table of the named link. Raises UsageError if there is no such link."""
     links = scenario.to_tables()["topology"]["link"]
     found: dict[str, Any] | None = next((each for each in links if each["name"] == name), None)
     if found is None:

@@ -56,10 +56,10 @@ class AckPath(Study):
     cells: Table
     runs: Table
     limits: Mapping[str, str]
-    """The limit of the downloads, as one sentence per combination."""
+    """For each combination of remedies, a sentence that states what limits the downloads."""
     digest: str
     start_jitter_s: float | None = None
-    """Default range of the random start offset in seconds; `None` if the user set the range."""
+    """Default range, in seconds, of the random offset of the flows' start times; `None` if the user set the range."""
 
     @property
     def title(self) -> str:
@@ -127,7 +127,7 @@ class AckPath(Study):
         return self.cells.values("remedies")
 
     def _view(self, columns: tuple[str, ...]) -> View:
-        """Returns the table of the remedies with these columns, except empty ones."""
+        """Returns the table of the remedies with the given columns. Columns without a value are omitted."""
         known = [name for name in columns if any(value is not None for value in self.cells.values(name))]
         return view(self.cells, ("remedies", *known), keys=1)
 

@@ -2,13 +2,13 @@
 
     found = ackpath(Scenario.load("adsl.toml"))
     found.cells        # a row for each remedy, the best first
-    found.limits       # the limit of the downloads with each remedy, as a sentence
+    found.limits       # for each remedy, a sentence that states what limits the downloads
 
 A remedy changes the queue of the slowest uplink (or of `link`), the path after the uplink's line, or TCP at both ends.
-All remedies use the same seeds, and a cell is the median over the seeds. TCP events and queues show the limit of the
-downloads.
+All remedies use the same seeds, and a cell is the median over the seeds. The limit of the downloads is derived from TCP
+events and queue lengths.
 
-Remedies that the scenario itself contains stay in every row. Datagrams and the kernel world are not supported.
+Remedies that the scenario itself contains are active in every row. Datagrams and the kernel world are not supported.
 """
 
 from __future__ import annotations

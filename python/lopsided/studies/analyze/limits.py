@@ -23,7 +23,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Stretch:
-    """A period with one main limit. Times are in seconds since the capture's first packet."""
+    """A period in which the sender has one main limit. Times are in seconds since the capture's first packet."""
 
     begin_s: float
     end_s: float

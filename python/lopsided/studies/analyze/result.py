@@ -84,14 +84,15 @@ class Capture(Study):
     passages: Table
     """The packets of both captures with aligned clocks, if there is a second capture."""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Counts for the whole capture.
+    """Facts about the whole capture.
 
     - `frames`, `segments`, `connections`;
     - `passed_over`: frames that are not TCP;
     - `snapped`: frames cut to the snap length;
     - `cut`: true if the file is incomplete;
     - `backwards`: frames out of order;
-    - `begin_s`, `elapsed_s`;
+    - `begin_s`: time of the first packet in Unix time;
+    - `elapsed_s`: time between the first and the last packet;
     - with a second capture, `clock_offset_s` (second clock minus first, at the first packet) and `clock_skew_ppm`
       (positive if the second clock is faster).
     """

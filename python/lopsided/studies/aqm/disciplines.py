@@ -68,11 +68,11 @@ def known() -> tuple[str, ...]:
 
 
 Queues: TypeAlias = "str | Sequence[str | Mapping[str, Any] | Discipline]"
-"""Disciplines to compare: text, or a list of texts, tables and objects."""
+"""Disciplines to compare: a string such as `fifo,codel`, or a list of strings, tables and `Discipline` objects."""
 
 
 def disciplines(queues: Queues) -> tuple[Discipline, ...]:
-    """Parses disciplines such as `fifo,codel,{ kind = "codel", target = "10 ms" }`, or a list.
+    """Parses a string such as `fifo,codel,{ kind = "codel", target = "10 ms" }`, or a list of disciplines.
 
     The name `file` stands for the scenario's own queue. A table may have a `label`. Raises UsageError if the list is
     empty or has duplicates.

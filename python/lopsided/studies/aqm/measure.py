@@ -76,7 +76,7 @@ def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) ->
 
 
 def _flows(run: Run) -> list[Row]:
-    """Returns the flows with their applications, without probes."""
+    """Returns one row per flow, with the kind of its application. Probe flows are omitted."""
     kinds = [flow["app"]["kind"] for flow in run.scenario.resolved["flows"]]
     rows = [{**row, "kind": kind, "tcp": kind != "udp"} for row, kind in zip(run.flows.rows(), kinds, strict=True)]
     return [row for row in rows if row["group"] != PROBE]

@@ -85,7 +85,7 @@ class Aqm(Study):
     delays: Table
     digest: str
     start_jitter_s: float | None = None
-    """Default range of the random start offset in seconds; `None` if the user set the range."""
+    """Default range, in seconds, of the random offset of the flows' start times; `None` if the user set the range."""
 
     @property
     def title(self) -> str:
@@ -279,7 +279,7 @@ def _in_how_many(counts: Counter[str]) -> str:
 
 
 def _ways(found: Aqm) -> dict[str, dict[str, Row]]:
-    """Returns the cells of the first world, by discipline and direction."""
+    """Returns the first world's row of `cells` for each discipline and direction."""
     return {
         each.label: {
             row["direction"]: row
@@ -297,7 +297,7 @@ def _slowest(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
 
 
 def _rates(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
-    """Returns the sum of the goodputs of both directions, by discipline."""
+    """Returns, for each discipline, the sum of the goodputs of both directions."""
     return {name: sum(row["goodput_bps"] or 0.0 for row in rows.values()) for name, rows in ways.items()}
 
 

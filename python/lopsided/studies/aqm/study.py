@@ -69,7 +69,7 @@ def aqm(
     progress
         Called with the completed fraction of the work, 0 to 1.
     direction, link, workload, probe, ecn, repeat, seed
-        As in `AqmOptions` and `lopsided aqm`.
+        See `AqmOptions` and `lopsided aqm --help`.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def aqm(
     ways = WAYS[asked.direction]
     links: dict[Direction, str] = {way: asked.link or bottleneck(scenario, way) for way in ways}
     _check_links(scenario, (*links.values(), *beside))
-    # Probes need a web client, which the agent of the kernel world lacks.
+    # Probes need a web client. The agent that runs applications in the kernel world has none.
     with_probe = asked.probe and "kernel" not in worlds
     full = with_workload(scenario, asked.workload, _ends(scenario, next(iter(links.values()))), probe=with_probe)
     places: list[tuple[str, Direction]] = [(name, way) for way in ways for name in (links[way], *beside)]
@@ -166,7 +166,7 @@ _OF_A_RUN = ("repetition", "seed", "digest")
 
 
 def _medians(rows: Sequence[Row], keys: tuple[str, ...]) -> Iterable[Row]:
-    """Returns one row per combination of keys, with medians over the seeds."""
+    """Yields one row per combination of the keys' values. The numbers are medians over the seeds."""
     for key, group in grouped(rows, keys).items():
         found = medians(group, (name for name in group[0] if name not in (*keys, *_OF_A_RUN)))
         numbers = {name: None if value is None else float(value) for name, value in found.items()}

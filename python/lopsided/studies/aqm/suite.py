@@ -41,7 +41,7 @@ def run_suite(
     name
         The suite, one of `SUITES`.
     queues
-        As for `aqm`.
+        The disciplines to compare, in the form that `aqm` accepts.
     sections
         Numbers of sections; `8.2` includes its subsections.
     workers
@@ -49,7 +49,7 @@ def run_suite(
     progress
         Called with the completed fraction of the work, 0 to 1.
     workload, probe, ecn, repeat, seed
-        As in `AqmOptions`.
+        See `AqmOptions`.
 
     Raises
     ------

@@ -27,13 +27,13 @@ MOST_CONNECTIONS = 16
 MOST_PROBES_PER_S = 100
 PROBES_SHARE = 0.05
 PAIR_BYTES = 6000
-"""The parameters ID, MNP, MPS and PTC of draft-ietf-ippm-responsiveness, and the number of bytes that the draft assumes
+"""Parameters ID, MNP, MPS and PTC of draft-ietf-ippm-responsiveness, and the number of bytes that the draft assumes
 for a pair of probes."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The server and the client of a load. The direction `down` is from the server to the client."""
+    """The server and the client of the workload. The direction `down` is from the server to the client."""
 
     server: str
     client: str
@@ -112,7 +112,9 @@ WORKLOADS: Mapping[str, Workload] = {
 
 
 def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe: bool) -> Scenario:
-    """Returns the scenario with the workload instead of its flows (`None` keeps them), and with probes.
+    """Returns the scenario with the workload's flows instead of its own, and with a probe if `probe` is true.
+
+    If `workload` is `None`, the scenario's own flows stay.
 
     Raises UsageError if the workload is unknown.
     """

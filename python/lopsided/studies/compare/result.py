@@ -31,7 +31,7 @@ QUANTITIES = (
 
 Window = tuple[float, float]
 Key = tuple[str, str]
-"""The flow or link direction, and the name of the metric."""
+"""Identifies a measured value: the flow or link direction, and the name of the metric."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Comparison(Study):
         return self.worlds[-1]
 
     def beyond(self) -> list[tuple[Row, str]]:
-        """Returns the metrics whose error exceeds the tolerance, each with its world."""
+        """Returns each pair of a metric and a world for which the metric's error exceeds the tolerance."""
         return [(row, world) for row in self.rows for world in self.worlds[:-1] if row.exceeds(world, self.reference)]
 
     def table(self) -> Table:
@@ -157,7 +157,7 @@ _WORDS = {"goodput_bps": "goodput", "rtt_mean_ms": "mean round trip"}
 
 
 def verdict(found: Comparison) -> list[str]:
-    """Returns sentences about the comparison."""
+    """Returns the conclusions of the comparison as sentences."""
     said: list[str] = []
     for world in found.worlds[:-1]:
         said.extend(_of(found, world))
@@ -239,7 +239,7 @@ def _quiet(found: Comparison) -> list[str]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """Shortens paths to their last components if these components differ."""
+    """Shortens each path to its last component, unless two paths have the same last component."""
     last = [Path(name).name for name in names]
     return last if len(set(last)) == len(last) else list(names)
 

@@ -86,7 +86,7 @@ def matrix(
     controllers
         User-defined congestion controls, as for `Scenario.load`.
     up, direction, buffer, pairs, flows, stack, socket_buffer, duration, warmup, lead, within, hold, harm, repeat, seed
-        As in `FairnessOptions` and `lopsided fairness`.
+        See `FairnessOptions` and `lopsided fairness --help`.
 
     Raises
     ------

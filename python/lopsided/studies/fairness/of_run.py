@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """The settings of a fairness measurement, with the names of the keys in a scenario's `[fairness]`."""
+    """The settings of a fairness measurement. The fields have the names of the keys in a scenario's `[fairness]`."""
 
     warmup_s: float | None = None
     within: float = 0.2
@@ -55,10 +55,10 @@ def of_run(
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fairness:
-    """Measures the fairness between a run's groups. An argument that is `None` has the value of the scenario's
-    `[fairness]`, or the default value.
+    """Measures the fairness between a run's groups.
 
-    Raises UsageError if the run has no samples, or if the warm-up leaves no time in which all flows are active.
+    If an argument is `None`, the value in the scenario's `[fairness]` applies, or else the default. Raises UsageError
+    if the run has no samples, or if the warm-up leaves no time in which all flows are active.
     """
     asked = asked_of(run.scenario, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm)
     if len(run.samples) == 0:

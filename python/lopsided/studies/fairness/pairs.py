@@ -56,7 +56,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The shared line, and the settings of all runs."""
+    """The line that both sides share, and the settings that are the same in all runs."""
 
     down_bps: int
     up_bps: int
@@ -77,7 +77,7 @@ class Bottleneck:
 
     @classmethod
     def of(cls, asked: FairnessOptions) -> Bottleneck:
-        """Returns the bottleneck of these options. Raises UsageError for an unknown direction."""
+        """Returns the bottleneck that the options describe. Raises UsageError if their direction is unknown."""
         if asked.direction not in ("down", "up"):
             raise UsageError(f"no direction is called {asked.direction!r}; choose down or up")
         both_s = units.parse_time(asked.duration)
@@ -96,7 +96,7 @@ class Bottleneck:
 
     @property
     def rate_bps(self) -> int:
-        """The rate of the data's direction in bit/s."""
+        """Rate, in bit/s, of the direction that carries the data."""
         return self.down_bps if self.direction == "down" else self.up_bps
 
     @property

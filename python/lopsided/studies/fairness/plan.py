@@ -1,4 +1,4 @@
-"""Plans the runs of a fairness study: pairs in both orders, and each side alone."""
+"""Plans the runs of a fairness study: each pair in both orders of arrival, and each side alone."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def plan(
     options: FairnessOptions,
     controllers: Controllers | None = None,
 ) -> Plan:
-    """Returns the plan of `matrix`. Raises UsageError if a side or an option is invalid."""
+    """Returns the runs that `matrix` carries out. Raises UsageError if a side or an option is invalid."""
     pairs = pairs_of(list(cc), [float(rtt) for rtt in rtt_ms], options.pairs)
     return Plan(tuple(pairs), options, controllers)
 

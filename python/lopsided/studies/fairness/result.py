@@ -274,7 +274,7 @@ def _pairs(matrix: Matrix) -> View:
 
 
 def _mean_share(cell: dict[str, Any], text: Callable[[str, dict[str, Any]], str]) -> tuple[str, str]:
-    """Returns the mean share with its 95 % half-width, as text."""
+    """Returns two texts: the mean share, and the half-width of its 95 % interval."""
     return text("share_mean", cell), "–" if cell["share_ci95"] is None else f"± {text('share_ci95', cell)}"
 
 

@@ -1,7 +1,7 @@
-"""Fits a line to a log, without a capture.
+"""Fits a line to the log of a measurement tool such as Flent, without a capture.
 
-A log shows goodput, the smallest RTT, and the RTT under load. Each queue discipline is simulated with these values. The
-rate of a candidate is scaled until the simulated goodput equals the goodput in the log.
+A log shows goodput, the smallest RTT, and the RTT under load. A line with these values is simulated under each queue
+discipline. The rate of the line is scaled until the simulated goodput equals the goodput in the log.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FEWEST = 20
 LENGTHS_S = (10.0, 60.0)
 """Shortest and longest simulation in seconds."""
 RATE_TOLERANCE, DELAY_TOLERANCE = 0.03, 0.1
-"""Relative tolerances of goodput and RTT. The distance counts differences in units of these tolerances."""
+"""Relative tolerances of goodput and RTT. They are the units of the distance between a simulated line and the log."""
 PLACEHOLDER_MS = 30.0
 """RTT in ms that the scenario assumes if the log contains no RTT."""
 STEPS = 3
@@ -52,7 +52,7 @@ _NAMES: Mapping[Way, str] = {"down": "download", "up": "upload"}
 
 @dataclass(frozen=True)
 class _Line:
-    """A simulated line."""
+    """A simulated line, and its distance from the log."""
 
     kind: str
     rates: Mapping[Way, float]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 MAGIC = struct.pack("<Q", 0x5372AB82AE7C59CB)
-"""The first bytes of a file."""
+"""The first 8 bytes of a Crusader result file."""
 VERSIONS = (1, 2)
 """Versions whose content is a MessagePack map."""
 DEEPEST = 16
@@ -21,7 +21,7 @@ _STREAM = b"\xff\x06\x00\x00sNaPpY"
 
 
 def content(data: bytes, most: int) -> Mapping[str, Any]:
-    """Returns the fields of a file.
+    """Returns the decoded fields of a result file.
 
     Raises ValueError if the file is not complete, has another version, or has more than `most` bytes after
     decompression.
@@ -93,7 +93,7 @@ def _decompress_block(chunk: bytes, found: bytearray, most: int) -> None:
             place += shift
         if not 0 < offset <= len(found) - begin:
             raise ValueError("the file is cut off or damaged")
-        # A copy may overlap its own output, which then repeats.
+        # A copy may be longer than its offset. The copied bytes then repeat.
         copied = bytes(found[len(found) - offset : len(found) - offset + length])
         found += (copied * (length // len(copied) + 1))[:length]
     if len(found) - begin != size:

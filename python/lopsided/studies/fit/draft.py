@@ -49,8 +49,8 @@ OUTAGE_S = 0.5
 TIMESTAMPS = 12
 """Size of the timestamp option in bytes, which reduces the payload of a full segment."""
 SURE = 0.9
-"""With flows in both directions, the fit keeps the congestion control of `analyze` if its probability is at least this
-value."""
+"""With flows in both directions, the fit keeps the congestion control that `analyze` found if its probability is at
+least this value."""
 LEAST_THINNING = 1.5
 """The drafted scenario thins ACKs if the path receives at least this number of ACKs per ACK that it forwards."""
 LOSSY = 0.002
@@ -184,11 +184,11 @@ def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
 
 
 def with_queues(draft: Draft, observed: Mapping[Way, Observed]) -> Draft:
-    """Returns the fit's starting values, with the queues that the packets show directly."""
+    """Returns the fit's starting values, with the rate and discipline of each queue that was measured from packets."""
     ways, notes = dict(draft.ways), list(draft.notes)
     for way, queue in observed.items():
         if draft.others.get(way):
-            # The queue also held packets that are missing from the capture.
+            # The measurement of the queue is wrong, because the queue also stored packets that the capture lacks.
             continue
         seen = ways[way]
         discipline = seen.discipline if queue.discipline == "unknown" else queue.discipline

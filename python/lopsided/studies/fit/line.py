@@ -91,7 +91,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Structure:
-    """The choices that are not numbers: disciplines, congestion controls and random loss."""
+    """The parts of the model that are not numbers: disciplines, congestion controls, directions with random loss."""
 
     queues: Mapping[Way, str]
     controls: Mapping[Way, str]
@@ -137,7 +137,7 @@ class Framing:
 
 @dataclass(frozen=True)
 class Observed:
-    """A queue of one direction, as measured from the packets without simulation."""
+    """The queue of one direction, measured from the packets of a capture without simulations."""
 
     rate_bps: float
     """Rate in bit/s, including framing."""
@@ -150,9 +150,9 @@ class Observed:
     burst_bytes: int | None
     """Size of the shaper's bucket; `None` if the line has no bucket."""
     sure: bool
-    """True if the capture was taken before the queue, so that every packet was checked."""
+    """True if the capture was taken in front of the queue, and so contains the packets that the queue dropped."""
     error: float = RATE_ERROR
-    """Relative 95 % half-width of the rate."""
+    """Half-width of the rate's 95 % interval, as a fraction of the rate."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Direction:
     peak_bps: float
     """Highest delivery rate over 0.5 s. Late ACKs make this value too high."""
     buffer_bytes: float | None
-    """Size of the drop-tail buffer in bytes of full packets. The size is known only if packets were lost."""
+    """Size in bytes of a drop-tail buffer that is filled with full packets; `None` unless a loss showed the size."""
     mixed: bool
     """True if ACKs share the queue with data."""
     mean_bytes: float
@@ -175,18 +175,18 @@ class Direction:
     """Retransmissions as a fraction of data packets."""
     marks: int
     loaded: bool
-    """True if data filled the queue."""
+    """True if data waited in the queue."""
     logged: bool = False
     """True if the rate comes from another measurement's log."""
     observed: Observed | None = None
-    """The queue, as measured from the packets."""
+    """The queue as measured from the packets of the capture; `None` without a usable measurement."""
     thinning: float | None = None
     """Number of ACKs that the path receives per ACK that it forwards.
 
     `None` if data loads the direction, or if the path does not thin ACKs.
     """
     thinning_sure: bool = False
-    """True if the receiver sent the missing ACKs, so that the path dropped them."""
+    """True if the path is known to drop ACKs; false if the receiver may have sent fewer ACKs."""
 
     @property
     def first_buffer_bytes(self) -> float:
@@ -255,7 +255,7 @@ class Draft:
         return found
 
     def scenario(self, structure: Structure, values: Mapping[str, float], *, sampled: bool = True) -> Scenario:
-        """Returns the scenario of a structure and parameter values, with or without samples."""
+        """Returns the scenario with this structure and these values. Its runs record samples if `sampled` is true."""
         rates = {way: round(values[f"rate.{way}"]) for way in WAYS}
         # The RTT floor includes the transmission of small packets.
         serial_ms = sum(self.framing(way).on_wire(60) * 8e3 / rates[way] for way in WAYS)
@@ -334,7 +334,7 @@ def _direct(name: str, start: float, unit: str, bound: float) -> Parameter:
 
 
 def _parameter(name: str, start: float, unit: str, error: tuple[float, float] | None) -> Parameter:
-    """Creates a parameter with the spread and bound of its measurement, or with the spread of a guess."""
+    """Creates a parameter. `error` contains the spread and 95 % bound of its measurement; `None` for a guess."""
     if error is None:
         return Parameter(name, start, GUESSED, unit)
     spread, bound = error

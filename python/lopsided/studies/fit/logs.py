@@ -35,9 +35,9 @@ BUSY = 0.8
 LEAST_SAMPLES = 5
 """Minimum number of samples for computing a rate."""
 LONGEST_S = 86_400.0
-"""Longest load in seconds. Larger values are damage."""
+"""Longest plausible load in seconds. Groups of streams with a longer load are ignored."""
 STEP_S = 0.2
-"""Time in seconds over which the bytes of Crusader's streams are added."""
+"""Interval in seconds at which the goodput of Crusader's streams is computed."""
 _FLENT: Mapping[Way, str] = {"down": "download", "up": "upload"}
 _AUTORATE: Mapping[Way, str] = {"down": "DL", "up": "UL"}
 _FLOW = re.compile(r"TCP (?P<way>download|upload)(?P<rest>.*)")
@@ -125,7 +125,7 @@ def _flent(path: Path, found: Mapping[str, Any]) -> Log:
             for key, values in found["results"].items()
             if (match := _FLOW.fullmatch(str(key))) and match["way"] == name
         }
-        # Flent stores the sum next to the flows, and counters under names that contain `::`.
+        # Only single flows are used. Flent also stores their sum, and counters whose names contain `::`.
         single = {key: each for key, each in series.items() if re.fullmatch(r"(::\d+)?|(?!avg|sum)[^:]*", key)}
         summed = [series["sum"]] if "sum" in series else list(single.values())
         total = [_typical(_numbers(each)) for each in summed]
@@ -160,7 +160,7 @@ def _crusader(path: Path, data: bytes) -> Log:
     rates: dict[Way, float] = _with_acks(both) if len(both) == 2 else {}
     # While only one direction is loaded, its data does not compete with ACKs of the other direction.
     rates |= {way: each * PACKET / PAYLOAD for way, each in alone.items()}
-    # One phase provides goodput and delay: both directions, or else the first direction that was loaded.
+    # Goodput and delay come from the phase that loads both directions, or else from the first phase with one direction.
     single: Way | None = next(iter(alone), None) if len(both) < 2 else None
     goodput: dict[Way, float] = both if single is None else {single: alone[single]}
     span = spans.get((single or "down", single is None), (0.0, 0.0))
@@ -177,9 +177,10 @@ def _crusader_loads(
 ) -> tuple[
     dict[Way, float], dict[Way, float], dict[tuple[Way, bool], int], dict[tuple[Way, bool], tuple[float, float]]
 ]:
-    """Returns the goodput in bit/s of each direction, first loaded alone, then loaded at the same time as the other
-    direction. Also returns the number of streams and the time span of each load. A load is identified by its direction,
-    and by true if both directions were loaded."""
+    """Returns 4 mappings: goodput in bit/s while only one direction was loaded, goodput while both directions were
+    loaded, number of streams, and time span of the load. The keys of the last two are pairs: the direction, and true if
+    both directions were loaded.
+    """
     loads: dict[bool, dict[Way, float]] = {False: {}, True: {}}
     flows: dict[tuple[Way, bool], int] = {}
     spans: dict[tuple[Way, bool], tuple[float, float]] = {}
@@ -297,7 +298,7 @@ def _alike(series: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
 
 
 def _typical(values: list[float]) -> float | None:
-    """Returns the median over the time in which a flow was running, without slow start and idle time.
+    """Returns the median of the values while a flow sent data, without slow start and idle time.
 
     Returns `None` if there are too few samples.
     """

@@ -45,9 +45,11 @@ LEAST_GAPS = 20
 LEAST_ACKS = 100
 """Minimum number of ACKs for inferring arrivals."""
 WINDOW_S = 0.5
-"""Seconds per window of the first rate estimate."""
+"""Length in seconds of the windows from which the rate is first estimated."""
 CAP_S = 0.02
-"""Limit in seconds for the difference of two arrival times. The limit reduces the effect of a few delayed ACKs."""
+"""A larger difference between a measured and a computed arrival time counts as this number of seconds, so that a few
+delayed ACKs have little effect.
+"""
 AGREE_S = 4e-3
 """Largest mean difference in seconds at which measured and computed arrival times agree."""
 MOST_OVERHEAD = 60
@@ -94,7 +96,7 @@ class _Log:
     is_down: Flags
     connection: Integers
     stamp_s: Floats
-    """The sender's timestamp clock, with an offset per connection."""
+    """Times of the sender's timestamp clock. Each connection has its own unknown offset."""
 
     def of(self, wanted: Flags) -> _Log:
         return _Log(**{name: values[wanted] for name, values in vars(self).items()})
@@ -103,8 +105,8 @@ class _Log:
 def observed(path: str | Path, clients: Collection[str], servers: Collection[str], place: str) -> dict[Way, Observed]:
     """Returns the queue of each direction, if the capture shows this queue.
 
-    `clients` and `servers` are the addresses on both sides. `place` is the place of the capture: `server`, `client` or
-    `link`.
+    `clients` and `servers` are the addresses on both sides. `place` says where the capture was taken: `server`,
+    `client` or `link`.
     """
     if place == "link":
         return {}
@@ -167,7 +169,7 @@ def _read(path: str | Path, clients: Collection[str], servers: Collection[str]) 
 
 
 def _behind(log: _Log) -> Observed | None:
-    """Measures a direction from packets that were captured behind the line."""
+    """Measures the queue of one direction from packets that were captured behind the line."""
     log = log.of(~np.isnan(log.stamp_s))
     if len(log.time_s) < LEAST_GAPS:
         return None
@@ -272,7 +274,7 @@ def _gaps(sizes: Floats, gaps: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _framing(sizes: Floats, gaps: Floats, errors: Floats) -> Framing | None:
-    """Returns the framing, computed from packets of several sizes, or `None`."""
+    """Returns the framing, computed from packets of several sizes; `None` if the sizes or gaps do not determine it."""
     if np.ptp(sizes) < LARGEST / 4:
         return None
     weights = 1 / np.maximum(errors, 1e-9)
@@ -322,7 +324,7 @@ def _unwrapped(seq: Integers) -> Integers:
 
 
 def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collection[int | None]) -> Observed | None:
-    """Measures a direction from packets that were captured in front of the line.
+    """Measures the queue of one direction from packets that were captured in front of the line.
 
     Timestamps are too coarse to measure the framing and the bucket. The function tries the framing and the bucket of
     the other direction, and usual bucket sizes.
@@ -352,7 +354,7 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
     judged = (data.payload_bytes > 0) & (np.arange(len(dropped)) <= places.max())
     discipline, limit = _entered_discipline(data.time_s, octets * 8 / rate, burst_s, judged, dropped & judged)
     if limit is not None:
-        # Dropped ACKs are visible only in the simulated queue.
+        # The capture does not show which ACKs were dropped, so the simulated queue decides.
         passed = np.where(dropped | _drops(data.time_s, octets * 8 / rate, burst_s, limit), 0.0, octets)
         rate, apart = _agreeing_rate(data.time_s, passed, burst or 0, places, stamps, numbers) or (rate, apart)
     # A shaper with a bucket has no packet in transmission.
@@ -446,7 +448,7 @@ def _agreeing_rate(
 
 
 def _first_rate(octets: Floats, places: Integers, stamps: Floats, numbers: Integers) -> float | None:
-    """Returns the highest rate at which data arrived over half a second, or `None`."""
+    """Returns the highest rate in bit/s at which data arrived over half a second; `None` if there are too few ACKs."""
     sums = np.cumsum(octets)
     rates: list[Floats] = []
     for number in np.unique(numbers):
@@ -488,7 +490,10 @@ def _entered_discipline(
 
 
 def _drops(entered: Floats, transmission: Floats, burst_s: float, limit: int) -> Flags:
-    """Returns the drops of a drop-tail queue of `limit` packets, including the packet in transmission."""
+    """Returns a flag per packet: true if a drop-tail queue of `limit` packets drops it.
+
+    `limit` includes the packet in transmission.
+    """
     leaving: deque[float] = deque()
     found = np.zeros(len(entered), dtype=bool)
     last = 0.0

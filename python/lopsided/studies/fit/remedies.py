@@ -23,7 +23,7 @@ REPEAT = 3
 """Number of seeds per remedy."""
 LINK = "link"
 ACKS = ("cake_filter", "acks_first", "few_acks")
-"""Remedies for ACKs: one for routers, one for modems, and one for TCP."""
+"""Remedies for a slow ACK path. Routers can apply the first, modems the second, and TCP endpoints the third."""
 QUEUES = ("fq_codel", "cake", "pie")
 ALIKE = 0.03
 """Relative changes below this value count as no change."""
@@ -67,7 +67,7 @@ def _product(scenario: Scenario, way: Way) -> str:
 
 
 def measure(run: Run) -> Row:
-    """Returns a run's goodput by direction, and its delay."""
+    """Returns the goodput of each direction of a run, and the delay."""
     rows = list(run.flows.rows())
     found: Row = {}
     for way in WAYS:

@@ -41,7 +41,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Fit(Study):
-    """The result of fitting a line to a capture or a log: the scenario, and the uncertainty of its parts."""
+    """The result of fitting a line to a capture or a log: the scenario, and the uncertainty of its parameters."""
 
     kind: ClassVar[str] = "fit"
     figures: ClassVar[Mapping[str, str]] = {"measured": "Measured and fitted"}
@@ -55,7 +55,7 @@ class Fit(Study):
     scenario: Scenario
     """The fitted scenario."""
     distance: float
-    """Distance between simulated and captured packets. 1 means one tolerance on average."""
+    """Distance between simulated and captured packets: the mean difference, in units of the tolerances."""
     parameters: Table
     """Value and 95 % interval of each parameter."""
     choices: Table
@@ -63,12 +63,12 @@ class Fit(Study):
     timeline: Table
     """Measured and fitted goodput, RTT and bytes in flight over time."""
     trials: Table
-    """All scenarios that were simulated."""
+    """One row per scenario that was simulated."""
     remedies: Table
     """The effect of each remedy, if remedies were tried."""
     seed: int
     notes: Sequence[str] = ()
-    """The assumptions and omissions of the fit."""
+    """Sentences about the fit's assumptions, and about parts of the capture that the fit omits."""
     complete: bool = True
     """False if the fit was interrupted."""
     from_log: bool = False

@@ -2,10 +2,10 @@
 
 1. Queue disciplines, congestion controls and random loss are tried per direction. If data and ACKs share a queue, the
    search scans the buffers first.
-2. CMA-ES (Hansen 2016) refines the parameters of the best structures. Then all these structures are compared with the
-   best parameters.
-3. Trials around the best one are sampled. A linear regression on their statistics gives intervals (Beaumont et al.
-   2002, approximate Bayesian computation).
+2. CMA-ES (Hansen 2016) refines the parameters of the best structures. Then each of these structures is simulated with
+   the best parameters.
+3. Parameters around the best trial are sampled. The intervals are computed by a linear regression on the statistics of
+   these samples (Beaumont et al. 2002, approximate Bayesian computation).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
 CALM = 0.3
 """If the best trial has a score below this value, the scores of the nearest trials are not considered."""
 ROUND = 3
-"""Number of CMA-ES generations between decisions to drop structures."""
+"""Structures that are much worse than the best are dropped after every `ROUND` generations of CMA-ES."""
 AROUND = 0.2
 """Fraction of the trials that is used to sample parameters around the best trial."""
 RADII = (1.0, 0.5, 0.25)
@@ -57,7 +57,7 @@ LEAST_SAMPLES = 8
 """Minimum number of trials for which a regression is computed."""
 POPULATION = 8
 BOUND = 4.0
-"""Largest distance from a starting value, in units of the spread."""
+"""Largest distance of a parameter from its starting value, in units of its spread."""
 SHOWN = 0.5
 """A parameter is unknown if the statistics explain less than this fraction of its variance."""
 WIDTH = 1.96
@@ -220,7 +220,7 @@ class Search:
         return base
 
     def _ranked(self, structures: Sequence[Structure]) -> list[Structure]:
-        """Returns the structures in the order of their distance at the starting values."""
+        """Simulates each structure with its starting values. Returns the structures in order of score, best first."""
         distinct = list({each.key: each for each in structures}.values())
         made = self.runner.run([(each, self._start(each)) for each in distinct])
         order = sorted(range(len(distinct)), key=lambda number: made[number].score)
@@ -423,7 +423,7 @@ def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _E
     for ridge in np.geomspace(1e-3, 1e4, 15):
         shrink = singular**2 / (singular**2 + ridge)
         fitted = left @ (shrink * (left.T @ target))
-        # This is the leave-one-out error of each trial.
+        # `left_out` is the leave-one-out error of each trial.
         leverage = np.sum(left**2 * shrink, axis=1) + 1 / len(target)
         left_out = (target - fitted) / np.maximum(1 - leverage, 0.05)
         deviation = math.sqrt(float(left_out @ left_out) / len(left_out))
@@ -434,7 +434,7 @@ def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _E
 
 
 def _closest(trials: Sequence[Trial], key: str) -> dict[str, float]:
-    """Returns the smallest distance of a trial for each candidate of a choice, closest candidate first."""
+    """Returns, for each candidate of a choice, the smallest distance of its trials. The closest candidate is first."""
     kind, _, way = key.partition(".")
     found: dict[str, float] = {}
     for trial in trials:

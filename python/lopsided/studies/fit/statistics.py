@@ -86,7 +86,7 @@ class Measure:
 
     @classmethod
     def of(cls, flow: Flow) -> Measure:
-        """Returns the units of an observed flow."""
+        """Computes the units from the observed flow."""
         row = flow.row
         whole = flow.bins["rtt_mean_ms"]
         whole = whole[~np.isnan(whole)]
@@ -198,7 +198,7 @@ def _log(value: Any) -> float:
 
 
 def _root(count: Any) -> float:
-    # The square root of a Poisson count has a standard deviation of 0.5.
+    # Multiply by 2: the square root of a Poisson count has a standard deviation of 0.5, and the unit is 1.
     return 2.0 * float(np.sqrt(_or(count, 0.0)))
 
 

@@ -6,7 +6,7 @@
     found.save("line")        # fit.toml, tables and report.html
 
 `lopsided analyze` provides the starting values. The search analyses the simulated packets in the same way as the
-capture, and minimises the distance between both.
+capture, and minimises the distance between the simulated and the captured packets.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def is_alone(
 
 
 def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) -> View:
-    """Returns the flows of the second capture in the order of the first."""
+    """Returns the flows of the second capture in the order in which `of_flows` lists the flows of the first."""
     found = {flow.key: flow for flow in flows(analyze(other))}
     same = [found.get(flow.key) for flow in of_flows]
     known = [flow for flow in same if flow is not None]
@@ -299,7 +299,7 @@ def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) ->
 
 
 def _rated(choice: str, best: Trial, distances: dict[str, float]) -> list[Row]:
-    """Returns the rows of a choice. A candidate is possible if its distance is near the smallest distance."""
+    """Returns one row per candidate of a choice. A candidate is possible if its distance is near the smallest one."""
     kind, _, way = choice.partition(".")
     chosen = (best.structure.queues if kind == "queue" else best.structure.controls)[way]  # pyright: ignore[reportArgumentType]
     found: list[Row] = []

@@ -75,7 +75,7 @@ def size(
     estimate
         Called with the plan before the first run.
     preset, queue_down, target_delay, framing, cc, stack, repeat, seed, interface
-        As in `SizeOptions` and `lopsided size`.
+        See `SizeOptions` and `lopsided size --help`.
 
     Raises
     ------
