@@ -73,7 +73,7 @@ def load(key: str) -> Paper:
 
 
 def as_dict(reproduction: Reproduction) -> dict[str, Any]:
-    """Returns the findings as plain values for JSON."""
+    """Returns the results of a reproduction as a dict that can be written as JSON."""
     from lopsided.papers.framework import page
 
     tables = {name: frame.to_dicts() for name, frame in page.summaries(reproduction).items()}
@@ -250,8 +250,8 @@ def reproduce_all(
 
 @contextmanager
 def _few_collections() -> Generator[None]:
-    """Runs Python's cyclic garbage collector less often. At the default interval, it takes 3 % of the CPU time. Only
-    figures leave reference cycles behind."""
+    """Runs Python's cyclic garbage collector less often. At its default interval, the collector takes 3 % of the CPU
+    time, although only matplotlib's figures create reference cycles."""
     before = gc.get_threshold()
     gc.set_threshold(100_000, *before[1:])
     try:

@@ -25,7 +25,8 @@ from lopsided.papers.framework.model import Paper
 
 
 def answer(m: Measurements) -> str:
-    """Summarises Reno's throughput, and how often the download's ACKs keep the upload from sending."""
+    """Summarises Reno's throughput, and the percentage of runs in which the download's ACKs keep the upload from
+    sending."""
     slow, compressed = (
         m.value("one-way", "throughput_bps", line=line, scheme=RENO.key).median / 1e6 for line in ("28.8", "28.8C")
     )

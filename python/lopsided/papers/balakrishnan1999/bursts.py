@@ -1,5 +1,5 @@
-"""Simulates figures 20 and 21: the throughput of the BSD/OS implementation as a function of `maxburst` (figure 20) and
-of the segments per ACK (figure 21).
+"""Simulates figures 20 and 21, the throughput of the BSD/OS implementation. Figure 20 varies `maxburst`, the maximum
+burst size in segments, and figure 21 varies the number of segments per ACK.
 
 Both ends run the simulator's TCP; `live.py` runs the same experiments on real packets.
 """
@@ -22,14 +22,15 @@ SCENARIO = "implemented-one-way.toml"
 
 
 def _sender(burst: int) -> Overrides:
-    """Returns the settings of sender adaptation as in figure 19. cwnd grows once for every two acknowledged segments,
-    even if one ACK acknowledges more segments."""
+    """Returns the scenario keys of sender adaptation with the window growth of figure 19: cwnd grows once for every two
+    acknowledged segments, even if one ACK acknowledges more segments."""
     limit = {} if burst == NO_LIMIT else {"stack.max_burst": str(burst)}
     return {**limit, "stack.abc_half": "true"}
 
 
 def receiver(max_delay: int) -> Overrides:
-    """Returns the settings of ACC in BSD/OS. One ACK acknowledges at most `max_delay` segments."""
+    """Returns the scenario keys of ACK congestion control (ACC) as in BSD/OS. One ACK acknowledges at most `max_delay`
+    segments."""
     return {"stack.ack_policy": "acc_peerwin", "stack.max_delack": str(max_delay), "stack.min_acks_per_window": "5"}
 
 

@@ -46,7 +46,7 @@ from lopsided.papers.framework.rows import measured
 listed = Listed.beside(__file__)
 
 UNLOADED_MS = 66.0
-"""RTT in milliseconds of case A with empty queues, over 9.6 kbit/s with header compression."""
+"""RTT in milliseconds if all queues are empty, in case A over a return line of 9.6 kbit/s with header compression."""
 FULL_REVERSE_BUFFER = "case A, 9.6 kbps with header compression, full reverse buffer"
 LOCKED_OUT = "Reno, forward acks fill the reverse buffer"
 
@@ -56,7 +56,8 @@ def _reno(m: Measurements, line: str, column: str = "throughput_bps") -> Spread:
 
 
 def _bound_of_a_window(m: Measurements) -> Measured:
-    """Returns an upper bound of the download's throughput (section 7.1.3): one window of data per upload packet."""
+    """Returns an upper bound for the download's throughput (section 7.1.3). Each ACK waits behind one upload packet, so
+    at most one window of data is delivered per transmission time of an upload packet."""
     return mbit("the bound of a window for each packet", metrics.blocked_window_bps(100e3, 1000, 28.8e3))
 
 

@@ -24,8 +24,8 @@ def _k(line: Line) -> float:
 
 
 def gain_with_loss(m: Measurements, _row: PublishedValue, pick: str, *schemes: str) -> float:
-    """Returns the throughput gain over Reno in case B: the gain of the best scheme (`pick` is `max`) or of the worst
-    scheme (`min`)."""
+    """Returns the highest (`pick` is `max`) or lowest (`min`) throughput of the schemes in case B (forward loss), as a
+    relative gain over Reno."""
     rates = (lossy(m, _SCHEMES[scheme], "throughput_bps").median for scheme in schemes)
     return _PICK[pick](rates) / lossy(m, RENO, "throughput_bps").median - 1
 
@@ -48,7 +48,7 @@ def many(m: Measurements, row: PublishedValue) -> Spread:
 
 
 def over_counts(m: Measurements, _row: PublishedValue, pick: str, scheme: str) -> float:
-    """Returns the minimum or maximum of the total throughput over all numbers of connections."""
+    """Returns a scheme's minimum or maximum total throughput over the simulated numbers of connections."""
     found = (m.value("radio-many", "throughput_bps", scheme=scheme, connections=each) for each in setup.CONNECTIONS)
     return _PICK[pick](each.median for each in found)
 
@@ -64,7 +64,7 @@ def best_buffer(m: Measurements, _row: PublishedValue) -> float:
 
 
 def gap_ms(m: Measurements, _row: PublishedValue) -> float:
-    """Returns the median pause in ms between bursts of ACKs for the download, under ACC with acks-first scheduling."""
+    """Returns the median time in ms between bursts of the download's ACKs, under ACC with acks-first scheduling."""
     trace = traces_of(m.run("two-way", scheme="acc_sa_first", series=0), ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
     # The upload starts between 5 and 10 s. After 15 s, both flows are active.

@@ -72,7 +72,7 @@ def _window(m: Measurements, scheme: Scheme) -> Iterable[Line]:
 
 
 def _printed_window(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
-    """Returns a horizontal line at the mean congestion window from table 1."""
+    """Yields a horizontal line at the mean congestion window from table 1."""
     if 1 in scheme.tables:
         yield printed.table_1(scheme)[1].printed(m).number, style.INK
 
@@ -170,7 +170,7 @@ def _round_trips(m: Measurements, scheme: Scheme) -> Iterable[Line]:
 
 
 def _printed_trips(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
-    """Returns horizontal lines at the published mean RTT, and one standard deviation above and below this mean."""
+    """Yields horizontal lines at the published mean RTT, and one standard deviation above and below this mean."""
     mean, deviation = (row.printed(m).number for row in printed.figure_13(scheme))
     return (mean, style.INK), (mean - deviation, style.MUTED), (mean + deviation, style.MUTED)
 

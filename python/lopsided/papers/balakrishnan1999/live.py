@@ -42,7 +42,7 @@ BOTH = ("server", "client")
 MAX_DELAY = section9.MAX_DELAY
 
 KERNELS = (RENO, RENO_FIRST, AF_SA, AF_SA_FIRST)
-"""Schemes that leave the receiver unchanged."""
+"""The schemes that can be tested with the kernel's TCP as receiver, because they do not change the receiver."""
 SCHEMES = section9.SCHEMES
 
 NOT_RUN = (
@@ -57,7 +57,7 @@ NOT_RUN = (
 
 
 FEW_BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
-"""Values of `maxburst` with real packets. The list is short, because these runs take place in real time."""
+"""Values of `maxburst` to test with real packets. The list is short, because these runs take place in real time."""
 
 BURST_SWEEP = Experiment(
     key="live-maxburst",
@@ -161,8 +161,8 @@ FIGURE_21 = bursts.FIGURE_21.but(
 
 
 def _bars(m: Measurements, column: str, scale: float) -> Iterable[Line]:
-    """Returns two bars per scheme: one for the simulator's TCP at both ends, and one for a client with the
-    kernel's TCP."""
+    """Yields two bars per scheme: one for runs with the simulator's TCP at both ends, and one for runs in which the
+    client uses the kernel's TCP."""
     for experiment, schemes, aside in ((TWO_WAY_BOTH, SCHEMES, -0.2), (TWO_WAY, KERNELS, 0.2)):
         for scheme in schemes:
             median, low, high = (value * scale for value in m.value(experiment.key, column, scheme=scheme.key))
@@ -204,7 +204,7 @@ FIGURE_22 = Plot(
 
 
 def not_run(_m: Measurements) -> Artifact:
-    """Returns a table of the parts of section 9 that cannot run against a kernel."""
+    """Returns a table of section 9's tests that cannot use the kernel's TCP, with the reasons."""
     rows: pl.DataFrame = table(NOT_RUN, {"what": lambda row: row[0], "why": lambda row: row[1]})
     return Artifact(rows)
 

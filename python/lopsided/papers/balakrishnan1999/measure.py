@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 PAYLOAD_BYTES, PACKET_BYTES = 960, 1000
 WHOLE = PACKET_BYTES / PAYLOAD_BYTES
-"""Packet bytes per payload byte."""
+"""Ratio of a data packet's size to its payload."""
 
 UPLOAD_PAYLOAD_BYTES = 994
-"""Payload bytes of an upload's packet. The packet has 1,034 bytes, or 1,000 with compressed headers."""
+"""Payload of an upload packet, in bytes. With headers, the packet has 1,034 bytes, or 1,000 bytes if the headers are
+compressed."""
 WHOLE_UPLOAD = PACKET_BYTES / UPLOAD_PAYLOAD_BYTES
 
 
 def one_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures a download's throughput, window and RTT, and counts the ACKs at the slow line."""
+    """Measures a download's throughput, mean window and mean RTT, and counts the ACKs at the slow line."""
     flow = next(iter(run.flows.rows()))
     return {
         "throughput_bps": flow["goodput_bps"] * WHOLE,
@@ -59,7 +60,8 @@ def _acks(run: Run) -> dict[str, float]:
 
 
 def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures each download's throughput while both downloads are active, the total throughput, and Jain's index."""
+    """Measures each download's throughput, the total throughput and Jain's index over the time in which both downloads
+    are active."""
     rates = [rate * WHOLE for rate in _while_all_are_active(run, ("forward", "second"))]
     return {
         "first_bps": rates[0],
@@ -104,7 +106,7 @@ def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
 
 
 def radio(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the total throughput of all downloads, Jain's index, and the round trips of the first download."""
+    """Measures the total throughput of all downloads, Jain's index, and the first download's RTT."""
     flows = list(run.flows.rows())
     rates = [row["goodput_bps"] * WHOLE for row in flows]
     radio = run.parts.to_polars().filter(pl.col("node") == "radio")
@@ -137,7 +139,7 @@ def transfer(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the time in seconds at which the download's last long pause ends, and both flows' goodputs."""
+    """Measures the goodputs of both flows, and the end of the download's last long pause, in seconds."""
     flows = {row["name"]: row for row in run.flows.rows()}
     trace = traces_of(run, ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
@@ -160,7 +162,7 @@ LONG_PAUSE_S = 5.0
 
 
 def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures round trips, timeouts, fast retransmits, and the fraction of time in long pauses."""
+    """Measures the RTT, timeouts, fast retransmits, and the fraction of time that a transfer spends in long pauses."""
     flow = next(iter(run.flows.rows()))
     trace = traces_of(run, ("transfer",))["transfer"]
     begin, end = flow["start_s"], flow["start_s"] + flow["active_s"]
@@ -182,7 +184,8 @@ def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def pages(run: Run, case: Case) -> Mapping[str, float]:
-    """Measures the page completion time (mean, standard deviation) and the fraction of hosts that complete the page."""
+    """Measures the mean and standard deviation of the page completion time, and the fraction of hosts that complete the
+    page."""
     took = np.array([row["completion_s"] for row in run.transfers.rows() if row["what"] == "page"])
     return {
         "completion_s": float(took.mean()) if took.size else float("nan"),

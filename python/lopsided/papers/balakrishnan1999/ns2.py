@@ -1,8 +1,9 @@
 """Compares this simulator with the authors' own ns-2 classes.
 
 The comparison contains the experiments that Debian's ns-2 runs correctly: Reno, ACK filtering without sender
-adaptation, and the two-way transfer. In ns-2.35, marks on ACKs and the burst timer have no effect. For the experiments
-that need them, tables 1 and A use recorded results from a repaired ns-2 (`reference/fidelity/authors.py`).
+adaptation, and the two-way transfer. In ns-2.35, ECN marks on ACKs and the burst timer have no effect. For the
+experiments that need these features, tables 1 and A use recorded results from a repaired ns-2
+(`reference/fidelity/authors.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ Row = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Cell:
-    """One experiment of the comparison: its name, the ns-2 options of each run, and this simulator's results."""
+    """One experiment of the comparison with ns-2: its name, the ns-2 options of each run, and this simulator's
+    results."""
 
     case: str
     scheme: str
@@ -43,7 +45,8 @@ class Cell:
 
 
 def table_n(m: Measurements) -> Artifact:
-    """Returns the table of all experiments, with the results of this simulator and of the installed ns-2."""
+    """Returns a table that compares the results of this simulator with the results of the installed ns-2, for all
+    experiments."""
     cells = [*_one_way(m), *_lossy(m), _two_way(m)]
     program = shutil.which("ns")
     theirs: list[Row] = [{} for _ in cells]
@@ -125,13 +128,14 @@ def run(program: str, settings: Mapping[str, object]) -> Row:
 
 
 def filtered(found: Mapping[str, float], scheme: str) -> float:
-    """Returns the number of filtered ACKs. ACKs that are still in the queue count too, because ns-2 has no event for a
-    filtered ACK."""
+    """Returns the number of filtered ACKs. ACKs that are still in the queue are included, because ns-2 has no event for
+    a filtered ACK."""
     return found["arrived"] - found["dropped"] - found["delivered"] if scheme.startswith("af") else 0.0
 
 
 def _mean(rows: list[Row]) -> Row:
-    """Returns the mean over the runs. Runs that lock the upload out are excluded, and their fraction is reported."""
+    """Returns the mean of each quantity over the runs. The mean excludes runs in which the upload is locked out, and
+    `locked_out_%` reports their percentage."""
     locked = [row for row in rows if row.get("up_kbit/s", np.inf) * 1e3 < LOCKED_OUT_BPS]
     others = [row for row in rows if row not in locked]
     mean = {name: float(np.mean([row[name] for row in others])) for name in (others or rows)[0]}

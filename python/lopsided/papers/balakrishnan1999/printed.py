@@ -11,7 +11,8 @@ from lopsided.papers.framework.measurements import Label, Measurements, Spread
 from lopsided.papers.framework.rows import Row
 
 _WAYS = (("forward", "download", "Mbit/s", 1e-6), ("reverse", "upload", "kbit/s", 1e-3))
-"""Directions of table 3 and figure 22, each with the paper's unit and the factor from bit/s."""
+"""The two directions in table 3 and figure 22: key, name, the paper's unit, and the factor that converts bit/s to this
+unit."""
 
 
 def _value(experiment: str, column: str, **labels: Label) -> partial[Spread]:
@@ -19,7 +20,7 @@ def _value(experiment: str, column: str, **labels: Label) -> partial[Spread]:
 
 
 def table_1(scheme: Scheme) -> tuple[Row, ...]:
-    """Returns the throughput, mean window and mean RTT of one scheme in case B."""
+    """Returns one scheme's rows of table 1 (case B, with forward loss): throughput, mean window and mean RTT."""
     return tuple(
         Row(
             f"{name} of {scheme.title}",
@@ -51,8 +52,8 @@ def table_2(scheme: Scheme) -> tuple[Row, ...]:
 def table_3(scheme: Scheme, runs: str = "all", locked: bool | None = None) -> tuple[Row, ...]:
     """Returns the throughputs of a download and a concurrent upload.
 
-    `runs` is the paper's name for a subset of the runs. `locked` selects the simulated runs that lock the upload out
-    (true), the other runs (false), or all runs (`None`).
+    `runs` is the paper's name for a subset of the runs. `locked` selects the simulated runs in which the upload is
+    locked out (true), the other runs (false), or all runs (`None`).
     """
     return tuple(
         Row(
@@ -73,14 +74,14 @@ TAKING_TURNS = table_3(RENO, "80 percent of runs", False)
 
 
 def table_5(scheme: Scheme, hops: int) -> Row:
-    """Returns the throughput of one scheme over a number of hops of packet radio."""
+    """Returns table 5's row for one scheme: its throughput over the given number of packet-radio hops."""
     read = _value("radio", "throughput_bps", hops=hops, scheme=scheme.key)
     conditions = {"hops": hops, "protocol": scheme.title}
     return Row(f"{scheme.title}, {hops} hops", read, "Table 5", "throughput", conditions, "kbit/s", 1e-3)
 
 
 def table_6(scheme: Scheme, connections: int) -> Row:
-    """Returns the throughput of all connections over one hop of packet radio."""
+    """Returns table 6's row for one scheme: the total throughput of all connections over one packet-radio hop."""
     read = _value("radio-many", "throughput_bps", connections=connections, scheme=scheme.key)
     conditions = {"connections": connections, "protocol": scheme.title}
     name = f"{connections} connections"
@@ -117,7 +118,8 @@ FIGURE_8 = tuple(
 
 
 def figure_13(scheme: Scheme) -> tuple[Row, ...]:
-    """Returns the mean round trip over two hops of packet radio, and its standard deviation."""
+    """Returns the rows of figure 13 for one scheme: the mean RTT over two packet-radio hops, and its standard
+    deviation."""
     return tuple(
         Row(
             name,
@@ -148,7 +150,7 @@ FIGURE_14 = tuple(
 
 
 def figure_22(experiment: str, case: str, scheme: Scheme, way: str, remark: str = "") -> Row:
-    """Returns the throughput of one direction in figure 22, in which a download and an upload run concurrently."""
+    """Returns one direction's throughput in figure 22, in which a download and an upload run concurrently."""
     name, unit, scale = next(each[1:] for each in _WAYS if each[0] == way)
     read = _value(experiment, f"{way}_bps", scheme=scheme.key)
     where = "Section 9.1.3 / Figure 22"

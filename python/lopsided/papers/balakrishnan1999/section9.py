@@ -57,11 +57,12 @@ PRINTED = (
     ("AF + acks-first", AF_SA_FIRST, "forward"),
     ("AF + acks-first", AF_SA_FIRST, "reverse"),
 )
-"""The values of figure 22 that the text states: case, scheme and direction."""
+"""The throughputs in figure 22 for which the paper's text states a value. Each entry is a case, its scheme and a
+direction."""
 
 
 def printed_of(experiment: str, remark: str = "", schemes: Iterable[Scheme] = SCHEMES) -> list[tuple[Scheme, str, Row]]:
-    """Yields the scheme, the direction and the measured row of each published value."""
+    """Returns the scheme, the direction and the table row of each value that section 9 states."""
     return [
         (scheme, way, figure_22(experiment, case, scheme, way, remark))
         for case, scheme, way in PRINTED
@@ -70,19 +71,20 @@ def printed_of(experiment: str, remark: str = "", schemes: Iterable[Scheme] = SC
 
 
 def adapted(burst: int) -> Overrides:
-    """Returns the settings of sender adaptation at the download's sender only, with the window growth of figure 19."""
+    """Returns the scenario keys of sender adaptation with the window growth of figure 19. Only the download's sender
+    uses this adaptation."""
     limit = {} if burst == NO_LIMIT else {"flow.forward.sender_stack.max_burst": str(burst)}
     return {**limit, "flow.forward.sender_stack.abc_half": "true"}
 
 
 def line(scheme: Scheme) -> Overrides:
-    """Returns the settings of the return line's queue. The queue never marks packets, because the implemented ACC uses
-    the sender's window instead."""
+    """Returns the scenario keys of the return line's queue. The queue never marks packets, because the implemented ACC
+    uses the sender's window instead."""
     return {"link.up.queue": replace(scheme, marked=False).queue(IMPLEMENTED_QUEUE)}
 
 
 def beside_an_upload(scheme: Scheme) -> Case:
-    """Returns the case of a 3 MB download and a 100 kB upload, as implemented in BSD/OS."""
+    """Returns the case in which a 3 MB download and a 100 kB upload run concurrently between BSD/OS hosts."""
     overrides = {
         "scenario.duration": "30 s",
         **line(scheme),
@@ -107,12 +109,13 @@ LISTED = Listed.beside(__file__)
 
 
 def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
-    """Returns the eight statements of section 9, judged on the given experiments.
+    """Returns the eight statements of section 9, which use the given experiments.
 
     Parameters
     ----------
     by_burst, by_delay, two_way
-        Keys of the experiments that vary `maxburst`, that vary the segments per ACK, and that add an upload.
+        Keys of three experiments. The first varies `maxburst`, the second varies the number of segments per ACK, and
+        the third adds an upload.
     """
     of_bursts, of_delays, of_two_way = (replace(LISTED, needs=(key,)) for key in (by_burst, by_delay, two_way))
 
@@ -128,8 +131,8 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
 
     @of_bursts
     def throughput_rises_with_maxburst(m: Measurements) -> Verdict:
-        """With a maxburst of 4, the throughput is 3.2 to 4.8 times the throughput with a maxburst of 1. The
-        paper's "almost linearly" is interpreted as 4 times, within 20 %."""
+        """The throughput with a `maxburst` of 4 is 3.2 to 4.8 times the throughput with a `maxburst` of 1. The paper's
+        "almost linearly" is interpreted as 4 times, within 20 %."""
         verdicts: list[Verdict] = []
         for scheme in (AF_SA, ACC_SA):
             four, one = (mbit(f"{scheme.title}, maxburst {burst}", at_burst(m, scheme, burst)) for burst in (4, 1))

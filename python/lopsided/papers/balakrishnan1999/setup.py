@@ -48,7 +48,7 @@ LINES = (
     Line("28.8", 28800, ACK_BYTES),
     Line("28.8C", 28800, COMPRESSED_BYTES),
 )
-"""The reverse channels of figure 8; "C" means with header compression."""
+"""The return lines of figure 8. A name that ends in "C" means that the line uses header compression."""
 
 SLOWEST, COMPRESSED_SLOW, UNCOMPRESSED, DIALUP = LINES
 
@@ -60,7 +60,7 @@ class Scheme:
     key: str
     title: str
     tables: tuple[int, ...] = ()
-    """Tables of the paper that contain the scheme."""
+    """Numbers of the paper's tables that contain the scheme."""
     filtered: bool = False
     acks_first: bool = False
     marked: bool = False
@@ -130,7 +130,7 @@ RED = (
     'probability = 0.1, ecn = true, harddrop = {harddrop}, marks = "{marks}", victim = "random", avpkt = "500 B", '
     "count_first = true, least = 2 }}"
 )
-"""RED as in the authors' example scripts, except for `harddrop`.
+"""RED with the parameters of the authors' example scripts, except for `harddrop`.
 
 Section 7.1.1: "mark packets (acks) and drop packets when the queue is full". In the scripts, RED drops above the upper
 threshold.
@@ -138,7 +138,7 @@ threshold.
 
 RED_THRESHOLDS = 'min = "2 packets", max = "6 packets"'
 RED_THRESHOLDS_OF_ACKS = 'min = "60 B", max = "240 B"'
-"""The authors' thresholds of 1.5 and 6 packets, converted to bytes: the size of 1.5 and of 6 ACKs."""
+"""RED's thresholds in bytes: the sizes of 1.5 and 6 ACKs, because the authors' thresholds are 1.5 and 6 packets."""
 
 RECONSTRUCT = (
     '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, interval = "10 ms", segment = "960 B", '
@@ -152,7 +152,7 @@ AF_AR = Scheme("af_ar", "AF/AR", (1, 3), filtered=True, reconstructed=True)
 AF_ALONE = Scheme("af", "AF alone", (1,), filtered=True)
 
 ACC_SA_CODE = replace(ACC_SA, key="acc_sa_code", title="ACC/SA, RED as in the authors' code", tables=(), forced=True)
-"""ACC/SA as in the authors' code, where RED drops above its upper threshold."""
+"""ACC/SA as in the authors' code: RED drops packets above its upper threshold."""
 DATA_MARKED = replace(ACC_SA, key="data_marked", title="RED marks data only", tables=(), adapted=False, spared=True)
 """Section 7.1.3: RED marks the upload's data packets, and ACC is off."""
 CODE_SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA_CODE, AF_SA, AF_AR, AF_ALONE)
@@ -191,11 +191,11 @@ RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
 identical."""
 
 SERIES = range(5)
-"""Numbers of the series of runs. Each series has 10 runs. Most table cells of the paper report one series. A cell with
+"""Indices of the series. A series consists of 10 runs. Most table cells of the paper report one series, and a cell with
 50 runs reports five series."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
-"""Socket buffers of the measured transfers, in kB."""
+"""Socket buffer sizes in the measured transfers, in kB."""
 
 HOSTS = (1, 5, 10, 20, 30, 40, 50)
 HOPS = (1, 2, 3)
@@ -240,7 +240,7 @@ CASE_B = {
     "link.down.queue": "9 packets",
     "lan.queue": "9 packets",
 }
-"""Scenario keys of case B: queues of 10 packets everywhere, and a window of 120 packets."""
+"""Scenario keys of case B: every queue is limited to 10 packets, and the window to 120 packets."""
 
 ONE_WAY = Experiment(
     key="one-way",
@@ -327,7 +327,7 @@ RETURNS: Mapping[str, Overrides] = {
     "CSLIP": {"link.up.rate": f"{28.8 * 52 / 18:g} kbit/s"},
     "Ethernet": {"link.up.rate": "10 Mbit/s", "link.up.delay": "1 ms", "link.up.queue": "50 packets"},
 }
-"""The return links of figure 2. An ACK with timestamps takes 52 bytes, or 18 bytes with header compression."""
+"""The return links of figure 2, by name. An ACK with timestamps takes 52 bytes, or 18 bytes with header compression."""
 
 MEASURED = Experiment(
     key="measured",

@@ -22,21 +22,22 @@ INKS = {
 }
 
 ENOUGH = 0.95
-"""A setting counts as sufficient if it reaches this fraction of the best throughput."""
+"""A setting counts as sufficient if its throughput is at least this fraction of the best throughput."""
 
 
 def least_that_is_enough(m: Measurements, experiment: str, label: str, **where: Label) -> float:
-    """Returns the smallest value of the setting `label` that reaches `ENOUGH` of the best throughput."""
+    """Returns the smallest value of the setting `label` at which the throughput reaches `ENOUGH` times its maximum."""
     curve = m.curve(experiment, "throughput_bps", label, **where)
     return float(np.asarray(curve.x)[np.flatnonzero(curve.median >= ENOUGH * np.max(curve.median))[0]])
 
 
 LOCKED_OUT_BPS = 500.0
-"""An upload counts as locked out if its rate in bit/s is below this value: it sends one or two packets in 40 s."""
+"""An upload counts as locked out if its rate in bit/s is below this value. A locked-out upload sends only one or two
+packets in 40 s."""
 
 
 def lossy(m: Measurements, scheme: Scheme, column: str) -> Spread:
-    """Returns a measured column's spread in case B over all return-line delays."""
+    """Returns a measured column in case B (forward loss): its mean, minimum and maximum over the return-line delays."""
     found = m.curve("lossy", column, "return_delay_ms", scheme=scheme.key).median
     return Spread(float(np.mean(found)), float(np.min(found)), float(np.max(found)))
 
@@ -47,10 +48,10 @@ def ack_limit_bps(line: Line, segments_per_ack: float = 1) -> float:
 
 
 def two_way(m: Measurements, scheme: Scheme, column: str, *, locked: bool | None = None) -> Spread:
-    """Returns a column's spread over the runs of a scheme in table 3.
+    """Returns the spread of a measured column over a scheme's runs in table 3.
 
-    `locked` selects the runs that lock the upload out (true), the other runs (false), or all runs (`None`). The spread
-    is NaN if there is no such run.
+    `locked` selects the runs in which the upload is locked out (true), the other runs (false), or all runs (`None`).
+    The spread is NaN if there is no such run.
     """
     rows = m.runs("two-way")
     found = rows.filter(rows["scheme"] == scheme.key)
@@ -63,7 +64,7 @@ def two_way(m: Measurements, scheme: Scheme, column: str, *, locked: bool | None
 
 
 def locked_out(m: Measurements, scheme: Scheme) -> float:
-    """Returns the fraction of a scheme's runs that lock the upload out."""
+    """Returns the fraction of a scheme's runs in which the upload is locked out."""
     rows = m.runs("two-way")
     found = rows.filter(rows["scheme"] == scheme.key)
     return float((found["reverse_bps"].to_numpy() < LOCKED_OUT_BPS).mean())

@@ -1,4 +1,4 @@
-"""Tables 1 to 6 with published and measured values, and the calculations of section 4."""
+"""Builds tables 1 to 6 with published and measured values, and the table of section 4's calculations."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from lopsided.papers.framework.tables import Columns, compare, table
 from lopsided.scenario import Scenario
 
 AUTHORS_CODE = Path(__file__).parent / "authors-code.csv"
-"""Results of the authors' ns-2.35 classes for the experiments with one flow, averaged over the runs."""
+"""Recorded results of the authors' ns-2.35 code: the means over the runs, for the experiments with one flow."""
 
 
 DURATION_S = 50.0
-"""Duration of the simulated transfers."""
+"""Duration of the simulated transfers, in seconds."""
 
 
 def authors(case: str, line: str, scheme: Scheme) -> dict[str, float] | None:
-    """Returns the authors' recorded result for a case, line and scheme; `None` if there is none."""
+    """Returns the recorded result of the authors' code for a case, line and scheme; `None` if there is none."""
     known = pl.read_csv(AUTHORS_CODE, comment_prefix="#")
     if scheme.marked and not scheme.forced:
         return None
@@ -216,7 +216,7 @@ def table_5(m: Measurements) -> Artifact:
 
 
 def table_6(m: Measurements) -> Artifact:
-    """Returns table 6: throughput of all connections over one hop (BAL-E09).
+    """Returns table 6: the total throughput of all connections over one hop, and their fairness (BAL-E09).
 
     No interpretation of the text explains the published standard deviations (BAL-A14).
     """
@@ -240,7 +240,8 @@ SIZES = (("SLIP", 52), ("CSLIP", 18))
 
 
 def table_k(m: Measurements) -> Artifact:
-    """Returns the normalised bandwidth ratio and the throughput limits that it implies (BAL-M02, BAL-M03)."""
+    """Returns a table with each return line's normalised bandwidth ratio k, and the throughput limit that follows from
+    k (BAL-M02, BAL-M03)."""
     lines = [
         *((f"28.8 kbit/s, {name}, ACKs of {octets} B", 28800.0, octets, 2) for name, octets in SIZES),
         *((f"{line.title}, ACKs of {line.ack_bytes} B", line.rate_bps, line.ack_bytes, 1) for line in LINES),
