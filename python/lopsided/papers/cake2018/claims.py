@@ -74,7 +74,7 @@ ISOLATION = tuple(map(_isolated, ISOLATIONS))
 
 
 def _goodputs(m: Measurements, queue: str, ways: Iterable[str] = ("down", "up")) -> list[Measured]:
-    """Returns the goodputs of the flows by DSCP mark, with the values in the authors' data."""
+    """Returns the goodput of each DSCP mark's flow in each direction, with the value in the authors' data."""
     return [
         mbit(
             f"{way}load {mark} under {queue}",
@@ -134,7 +134,8 @@ def background_yields(m: Measurements) -> Verdict:
 
 @listed
 def probes_see_the_data(m: Measurements) -> Verdict:
-    """The probes' median RTT is within 5 ms of the authors' value, for three DSCP marks under four queues."""
+    """For three DSCP marks under each of four queue disciplines, the probes' median RTT is within 5 ms of the authors'
+    value."""
     return within(
         PROBE_MS,
         [
@@ -160,7 +161,8 @@ def _loss(m: Measurements, queue: str) -> Measured:
 
 @listed
 def without_marks_no_low_latency(m: Measurements) -> Verdict:
-    """Under FQ-CoDel and under CAKE, the median added delay in the steady state is at least 50 ms."""
+    """Under FQ-CoDel and under CAKE, the real-time flow's median queueing delay in the steady state is at least 50
+    ms."""
     delays = [_delay(m, queue, f"added delay under {queue}") for queue in ("fq_codel", "cake")]
     losses = [_loss(m, queue) for queue in ("fq_codel", "cake")]
     return at_least(LOW_MS, delays).but(
@@ -204,7 +206,7 @@ def _downloads(m: Measurements) -> dict[str, float]:
 
 @listed
 def filters_gain(m: Measurements) -> Verdict:
-    """Each filter's gain in download goodput is near the published 15 %."""
+    """Each ACK filter raises the downloads' goodput by about the published 15 %."""
     found, printed = _downloads(m), m.published.find("Figure 6", "download_gain")
     gains = [percent(f"gain of the {rule} filter", found[rule] / found["none"] - 1, printed) for rule in FILTERS[1:]]
     return near(gains).but(*(mbit(f"downloads with filter {rule}", rate) for rule, rate in found.items()))
@@ -212,13 +214,14 @@ def filters_gain(m: Measurements) -> Verdict:
 
 @listed
 def filtered_downloads(m: Measurements) -> Verdict:
-    """The downloads' total goodput is in the published range, without a filter and with each filter."""
+    """The downloads' total goodput is in the published range without an ACK filter and with each ACK filter."""
     rates = (mbit(f"downloads with filter {rule}", rate) for rule, rate in _downloads(m).items())
     return between(24.5, 27.5, rates)
 
 
 def gain(m: Measurements, rule: str) -> Curve:
-    """Returns a filter's relative gain in download goodput, over the uplink rate in Mbit/s."""
+    """Returns the relative gain in download goodput that an ACK filter causes, as a function of the uplink rate in
+    Mbit/s."""
     plain, better = (m.curve("uplinks", "down_bps", "uplink_mbps", filter=each) for each in ("none", rule))
     share = better.median / plain.median - 1
     return Curve(plain.x, share, share, share)
@@ -226,7 +229,7 @@ def gain(m: Measurements, rule: str) -> Curve:
 
 @listed
 def filters_help_steep_lines(m: Measurements) -> Verdict:
-    """On lines of 30/0.3 and 30/0.5 Mbit/s, each filter raises the downloads' goodput by at least 10 %."""
+    """On lines of 30/0.3 and 30/0.5 Mbit/s, each ACK filter raises the downloads' goodput by at least 10 %."""
     found = [
         percent(f"gain of the {rule} filter on 30/{rate:g}", gain(m, rule).at(rate))
         for rule in FILTERS[1:]
@@ -237,7 +240,7 @@ def filters_help_steep_lines(m: Measurements) -> Verdict:
 
 @listed
 def steeper_gains_more(m: Measurements) -> Verdict:
-    """Each filter's gain in download goodput rises with the ratio of downlink to uplink rate."""
+    """Each ACK filter's gain in download goodput rises with the ratio of downlink rate to uplink rate."""
     curves = {rule: gain(m, rule) for rule in FILTERS[1:]}
     return all_of(
         rises(f"gain of the {rule} filter by ratio", found.against(30 / found.x), "percent", scale=100)
@@ -247,7 +250,7 @@ def steeper_gains_more(m: Measurements) -> Verdict:
 
 @listed
 def uploads_keep_theirs(m: Measurements) -> Verdict:
-    """With each filter, the uploads keep at least 95 % of their goodput without a filter."""
+    """With each ACK filter, the uploads' goodput is at least 95 % of their goodput without a filter."""
     plain = mbit("uploads without a filter", m.value("filters", "up_bps", filter="none"))
     return all_of(
         ratio(
@@ -262,8 +265,8 @@ def uploads_keep_theirs(m: Measurements) -> Verdict:
 
 @listed
 def compensation_moves_the_queue(m: Measurements) -> Verdict:
-    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms. Their wait is less than 10 % of the wait
-    under a CAKE that does not count cells."""
+    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms. This wait is less than 10 % of the wait
+    without cell counting."""
     plain, counted = (
         number(f"wait in the modem with framing {framing}", m.value("overhead", "modem_ms", framing=framing), "ms")
         for framing in ("none", "pppoe-llcsnap")

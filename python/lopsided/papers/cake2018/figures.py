@@ -142,7 +142,7 @@ ACK_OCTETS, SEGMENT_BITS = 66, 1448 * 8
 
 
 def ack_limit_bps(uplink_bps: float) -> float:
-    """Returns the downloads' goodput in bit/s at which their ACKs fill half of the uplink.
+    """Returns the goodput in bit/s at which the downloads' ACKs fill half of the uplink.
 
     Each ACK takes 66 bytes with its Ethernet header, and acknowledges two segments of 1,448 bytes. Four of the uplink's
     eight flows consist of ACKs, so fair queueing assigns half of the uplink to ACKs.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WARM_UP_S = 10.0
 SETTLED_S = 20.0
-"""Start of the steady state, in seconds. The bulk flows begin after 5 s."""
+"""Time in seconds after which a run counts as steady. The bulk flows start at 5 s."""
 
 
 def _goodputs(run: Run, t0_s: float = WARM_UP_S) -> dict[str, float]:
@@ -27,7 +27,7 @@ def _goodputs(run: Run, t0_s: float = WARM_UP_S) -> dict[str, float]:
 
 
 def shares(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the total goodput in bit/s, and each flow's fraction of it."""
+    """Returns the total goodput in bit/s, and each flow's fraction of the total goodput."""
     found = _goodputs(run, 4.0)
     total = sum(found.values())
     return {**{f"share_{name}": rate / total for name, rate in found.items()}, "sum_bps": total}
@@ -71,7 +71,7 @@ def real_time(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def filtered(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the total goodputs of downloads and uploads in bit/s, and the number of filtered ACKs."""
+    """Returns the downloads' total goodput and the uploads' total goodput in bit/s, and the number of filtered ACKs."""
     found = _goodputs(run)
     ways = {way: sum(rate for name, rate in found.items() if name.startswith(way)) for way in ("down", "up")}
     acks = next(row for row in run.links.rows() if row["direction"] == "up")
@@ -79,7 +79,8 @@ def filtered(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def overhead(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the mean waiting times in modem and gateway in ms, and the goodput in bit/s."""
+    """Returns the mean waiting times of packets in the modem and in the gateway, in ms, and the upload's goodput in
+    bit/s."""
     queues = run.queues
     late = queues.numbers("time_s") > WARM_UP_S
     found: dict[str, float] = {}

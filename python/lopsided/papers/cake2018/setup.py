@@ -11,7 +11,7 @@ from lopsided.papers.cake2018.measure import filtered, overhead, real_time, shar
 from lopsided.papers.framework.model import Case, Experiment
 
 ISOLATIONS = ("flows", "dual-srchost", "dual-dsthost", "triple-isolate")
-"""Host isolation modes in figure 3."""
+"""CAKE's host isolation modes in figure 3."""
 
 QUEUES = ("fq_codel", "cake", "cake_diff3", "cake_diff4")
 """Queues, named as in the authors' data; `cake` is CAKE with `besteffort`."""
@@ -20,11 +20,12 @@ TINS = {"cake": "besteffort", "cake_diff3": "diffserv3", "cake_diff4": "diffserv
 
 FILTERS = ("none", "conservative", "aggressive")
 UPLINKS = (0.3, 0.5, 1.0, 2.0, 3.0)
-"""Uplink rates in Mbit/s. The downlink's rate is 30 Mbit/s."""
+"""Uplink rates to simulate, in Mbit/s. The downlink's rate is 30 Mbit/s."""
 
 
 def _both(name: str) -> dict[str, str]:
-    """Returns scenario keys that install the queue, shaped to 10 Mbit/s, in both directions."""
+    """Returns scenario keys for the queue discipline `name` in both directions. CAKE shapes each direction to 10
+    Mbit/s."""
     if name == "fq_codel":
         return {}
     queue = f'{{ kind = "cake", bandwidth = "10 Mbit/s", tins = "{TINS[name]}", framing = "ethernet" }}'

@@ -1,1 +1,1 @@
-"""Code that all papers share: the model of a paper, and the code that runs, judges, draws and reports."""
+"""Contains the code that all papers share: the model of a paper, and the functions that run, judge, draw and report."""

@@ -1,4 +1,4 @@
-"""Judges claims. Each function derives the criterion, the numbers, the verdict and the reason from the same values.
+"""Judges claims. Each function returns a verdict whose criterion, numbers and reason are computed from the same values.
 
     rises("variation", m.curve("sweep", "variation", "buffer_packets"))
     all_of(at_least(90, rates), agree_within(0.05, rates))
@@ -33,7 +33,7 @@ SHARE = 0.15
 Reading a value from a noisy logarithmic plot has about this error."""
 
 MORE = 1.1
-"""One quantity counts as more than another if their ratio is at least this value."""
+"""The word "more" in a statement requires at least this ratio between the two quantities."""
 
 
 Check: TypeAlias = Callable[[Measurements], Verdict]
@@ -96,7 +96,7 @@ class Statements:
     ) -> Callable[[Check], Claim]:
         """Returns a decorator that turns a function into a claim.
 
-        `fails` marks a statement that does not hold. `key`, `needs` and `origin` override the defaults.
+        `fails` is true for a statement that is known not to hold. `key`, `needs` and `origin` override the defaults.
         """
 
         def claim(check: Check) -> Claim:
@@ -154,7 +154,7 @@ class Listed:
 
 
 def claims_of(module: Mapping[str, object]) -> tuple[Claim, ...]:
-    """Returns the claims in a module's `globals()`, in the order of definition."""
+    """Returns the claims that a module defines, in the order of definition. `module` is the module's `globals()`."""
     found: list[object] = []
     for value in module.values():
         found += cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
@@ -164,27 +164,28 @@ def claims_of(module: Mapping[str, object]) -> tuple[Claim, ...]:
 def number(
     name: str, value: Spread | float, unit: str = "", *, scale: float = 1.0, published: PublishedValue | None = None
 ) -> Measured:
-    """Returns a number for a verdict: `value` times `scale`, in `unit`. For a `Spread`, the value is the median."""
+    """Returns a measured number for a verdict: `value` times `scale`, in `unit`. A `Spread` is reduced to its
+    median."""
     return Measured(name, float(value.median if isinstance(value, Spread) else value) * scale, unit, published)
 
 
 def percent(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """Returns a fraction from 0 to 1 as a number in percent."""
+    """Returns a measured number in percent. `value` is a fraction from 0 to 1."""
     return number(name, value, "percent", scale=100, published=published)
 
 
 def mbit(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """Returns a rate in bit/s as a number in Mbit/s."""
+    """Returns a measured number in Mbit/s. `value` is a rate in bit/s."""
     return number(name, value, "Mbit/s", scale=1e-6, published=published)
 
 
 def kbit(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """Returns a rate in bit/s as a number in kbit/s."""
+    """Returns a measured number in kbit/s. `value` is a rate in bit/s."""
     return number(name, value, "kbit/s", scale=1e-3, published=published)
 
 
 def kilobytes(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """Returns a size in bytes as a number in kB."""
+    """Returns a measured number in kB. `value` is a size in bytes."""
     return number(name, value, "kB", scale=1e-3, published=published)
 
 
@@ -208,7 +209,8 @@ def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
 
 
 def within(tolerance: float, numbers: Iterable[Measured]) -> Verdict:
-    """Holds if each number is within `tolerance` of its published value, in the unit of the number."""
+    """Holds if each number differs from its published value by at most `tolerance`, which is in the unit of the
+    number."""
     numbers = tuple(numbers)
     unit = next((each.unit for each in numbers if each.published is not None), "")
     rule = f"within {tolerance:g} {unit} of the printed value"
@@ -255,7 +257,7 @@ def _bounded(numbers: Iterable[Measured], bound: str, fits: Callable[[float], bo
 
 
 def agree_within(share: float, numbers: Iterable[Measured], name: str = "greatest difference") -> Verdict:
-    """Holds if the smallest and the largest number differ by less than the fraction `share`."""
+    """Holds if the relative difference between the smallest and the largest number is less than `share`."""
     numbers = tuple(numbers)
     values = [each.value for each in numbers]
     difference = number(name, (max(values) - min(values)) / max(values), "percent", scale=100)
@@ -264,7 +266,7 @@ def agree_within(share: float, numbers: Iterable[Measured], name: str = "greates
 
 
 def ordered(numbers: Iterable[Measured], by: float = MORE) -> Verdict:
-    """Holds if each number is more than `by` times the next number."""
+    """Holds if each number is more than `by` times as large as the next number in the list."""
     numbers = tuple(numbers)
     holds = all(one.value > by * other.value for one, other in pairwise(numbers))
     margin = f"at least {by:g} times" if by != 1 else "more than"
@@ -287,8 +289,8 @@ def rises(
 ) -> Verdict:
     """Holds if the curve rises.
 
-    A curve rises if its last value is higher than its first value, and if its rank correlation with the setting exceeds
-    `rank`. The verdict lists the first and last value, the values at `show`, and the correlation.
+    A curve rises if its last value is higher than its first value, and if the rank correlation of the values with the
+    setting exceeds `rank`. The verdict lists the first and last value, the values at `show`, and the correlation.
     """
     return _trend(name, curve, unit, rank, scale, show, +1)
 

@@ -1,4 +1,4 @@
-"""Prints the outcome of a reproduction on one screen."""
+"""Prints a summary of a reproduction in the terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEADINGS = {
     "fitted": "Fitted: a setting was derived from the printed numbers",
     "ours": "Our own measures and explanations",
 }
-"""Headings of the statements by origin, in the order of the report."""
+"""Headings for the groups of statements, by the statements' origin, in the order of the report."""
 
 
 def show(reproduction: Reproduction, console: Console, report: Path, *, in_full: bool) -> None:
@@ -109,7 +109,7 @@ def _sensitivity(reproduction: Reproduction) -> str:
 
 
 def facts(reproduction: Reproduction) -> str:
-    """Returns one line with the number of runs, the seeds and the digest of each experiment."""
+    """Returns a line of text with the number of runs, the number of seeds, and each experiment's digest."""
     runs = reproduction.runs
     most = max((len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests), default=1)
     times = f"{most} seeds per setting" if most > 1 else "one seed per setting"

@@ -1,4 +1,4 @@
-"""Assigns a counterpart to each published value: a measured value, a statement, or the reason why there is neither.
+"""Assigns to each published value a measured value, a statement, or the reason why the study contains neither.
 
 A published value needs no rule if a figure or a statement covers it. `coverage.toml` in the folder of a
 paper contains the rules for all other values:
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.published import PublishedValue
 
 Reader: TypeAlias = "Callable[[Measurements, PublishedValue], Spread | float | None]"
-"""Returns the measured value in the published unit, or `None` if the value was not measured."""
+"""A function that returns the measured value in the published unit, or `None` if the value was not measured."""
 
 
 @dataclass(frozen=True)
 class Rule:
     """A rule that assigns a counterpart to published values.
 
-    A row matches if its metric is one of `metrics`, its place begins with `where`, and all `conditions` apply to it.
-    Exactly one of `read`, `by` (a statement's key) and `reason` is set.
+    The rule applies to a row of `published.csv` if the row's metric is one of `metrics`, its `where` begins with the
+    rule's `where`, and its conditions include all `conditions`. Exactly one of `read`, `by` (a statement's key) and
+    `reason` is set.
     """
 
     metrics: tuple[str, ...]
@@ -70,7 +71,8 @@ def measured(
 
 
 def judged(metrics: str, *, by: str, where: str = "", **conditions: str) -> Rule:
-    """Returns a rule for published values that are words, not numbers. The statement with the key `by` covers them."""
+    """Returns a rule for published values that are text instead of numbers. The statement with the key `by` checks
+    these values."""
     return Rule(tuple(metrics.split()), where, conditions, by=by)
 
 

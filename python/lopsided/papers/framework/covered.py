@@ -1,4 +1,4 @@
-"""Finds the counterpart of every published value, and counts the counterparts by kind."""
+"""Finds the measured value or statement that covers each published value, and counts the covered values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ State: TypeAlias = Literal["measured", "judged", "none", "missing", "setting", "
 
 @dataclass(frozen=True)
 class Entry:
-    """One published value and its counterpart."""
+    """One published value, and the measured value or statement that covers it."""
 
     published: PublishedValue
     state: State
@@ -44,7 +44,7 @@ class Entry:
 
     @property
     def is_beside(self) -> bool:
-        """True if the published value has a measured value or a judged statement as its counterpart."""
+        """True if a measured value or a judged statement covers the published value."""
         return self.state in ("measured", "judged")
 
     @property
@@ -57,7 +57,7 @@ class Entry:
 
     @property
     def is_value(self) -> bool:
-        """True if the published value is a number. False for a bound or one end of a range."""
+        """True if the published value is a single number. False for text, for a bound, and for one end of a range."""
         return self.published.qualifier in ("eq", "approx") and math.isfinite(number_of(self.published))
 
     @property
@@ -116,7 +116,7 @@ def _entry(
         elif rule.by in judgements:
             verdict = "holds" if judgements[rule.by].holds else "does not hold"
             return Entry(row, "judged", None, rule.by, f"the statement {verdict}")
-        # Continue the search, because a later rule may still measure the row.
+        # Continue the search, because a later rule may contain a function that measures this value.
         reason = reason or rule.reason
     if in_claim is not None:
         value, source, remark = in_claim
@@ -156,7 +156,7 @@ def _in_claims(judgements: Mapping[str, Verdict]) -> dict[tuple[object, ...], tu
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of a paper's published results with and without a measured value or a judged statement.
+    """Counts a paper's published results, with and without a measured value or a judged statement.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ def counts(entries: Sequence[Entry]) -> Counts:
 
 
 def by_place(entries: Iterable[Entry]) -> Iterator[tuple[str, list[Entry]]]:
-    """Yields the entries grouped by place, in the order of first occurrence."""
+    """Yields each place in the paper (table, figure or section) with its entries, in the order of first occurrence."""
     places: dict[str, list[Entry]] = {}
     for each in entries:
         places.setdefault(each.published.where, []).append(each)

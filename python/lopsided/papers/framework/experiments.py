@@ -1,6 +1,6 @@
 """Runs a paper's experiments and measures every run.
 
-All runs are passed to the simulator in one call, which keeps the simulator's workers busy. Repetition r has the same
+All runs are passed to the simulator in one call, which keeps the simulator's workers busy. A repetition uses the same
 seed in every case, so that all settings use the same random numbers. Complete runs are kept only for the first
 repetition of experiments with `keep`. All other runs are reduced to one row of numbers, which saves memory.
 """

@@ -24,13 +24,12 @@ CAUSES: Mapping[str, str] = {
     "setting": "the paper leaves out a setting that decides the outcome",
     "ours": "the set-up follows the paper and the result still differs",
 }
-"""Reasons why a statement of a paper is not reproduced, by key, in the order of the report."""
+"""The causes for which a paper's statement is not reproduced, by key, in the order of the report."""
 
 
 @dataclass(frozen=True)
 class Failing:
-    """The cause (a key of `CAUSES`) for which a paper's statement fails, and the condition under which the statement
-    would hold."""
+    """The cause of a failing statement (a key of `CAUSES`), and the condition under which the statement would hold."""
 
     cause: str
     needs: str
@@ -38,7 +37,7 @@ class Failing:
 
 @dataclass(frozen=True)
 class Causes:
-    """The contents of `failing.toml`: one sentence per cause, and one entry per failing statement."""
+    """The contents of `failing.toml`: one sentence per cause of failure, and one entry per failing statement."""
 
     summary: Mapping[str, str] = field(default_factory=dict[str, str])
     claims: Mapping[str, Failing] = field(default_factory=dict[str, Failing])

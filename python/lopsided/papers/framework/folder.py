@@ -13,7 +13,7 @@ from lopsided.papers.framework.model import Assumption
 
 
 class Files(TypedDict):
-    """The fields of a `Paper` that are read from its folder."""
+    """The fields of a `Paper` that are read from files in the paper's folder."""
 
     folder: Path
     assumptions: tuple[Assumption, ...]
@@ -24,8 +24,9 @@ class Files(TypedDict):
 
 
 def files_beside(module: str) -> Files:
-    """Returns the folder that contains a module, and the contents of its files: assumptions, causes, choices that were
-    made in hindsight, terms, and verdicts that are different with `--full`. `module` is the module's `__file__`."""
+    """Returns a paper's folder and the contents of its files: assumptions, causes of failures, choices made after the
+    first results, terms, and verdicts that change with `--full`. `module` is the `__file__` of a module in this
+    folder."""
     folder = Path(module).parent
     choices: list[str] = []
     if (path := folder / "hindsight.toml").exists():

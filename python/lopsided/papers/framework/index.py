@@ -1,5 +1,5 @@
-"""Writes one page about all studies: the result, the number of statements that hold, the figures and the run time of
-each study."""
+"""Writes one page about all studies. The page shows each study's result, number of statements that hold, figures and
+run time."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def write(entries: Sequence[Entry], seconds: float, folder: Path) -> Path:
 
 
 def render(entries: Sequence[Entry], seconds: float) -> str:
-    """Returns the page as HTML."""
+    """Returns the page about all studies as HTML."""
     return page.template("index.html.j2").render(entries=entries, version=__version__, seconds=f"{seconds:.0f}")

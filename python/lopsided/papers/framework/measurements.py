@@ -1,4 +1,4 @@
-"""The measurements of a paper: rows of numbers, their medians over the repetitions, and curves."""
+"""Stores the measurements of a paper, and computes medians over the repetitions, and curves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IDENTITY = ("repetition", "seed", "digest")
 
 
 class Spread(NamedTuple):
-    """A measured number over the repetitions: its median, minimum and maximum."""
+    """The median, minimum and maximum of a measured number over the repetitions."""
 
     median: float
     low: float
@@ -40,7 +40,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def mean(cls, spreads: Iterable[Spread]) -> Spread:
-        """Returns a spread with the mean of the medians, the mean of the minimums, and the mean of the maximums."""
+        """Returns the mean of several spreads. Medians, minimums and maximums are averaged separately."""
         return cls.over(np.mean, spreads)
 
     @classmethod
@@ -56,7 +56,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """A measured column as a function of the varied setting. The settings are in ascending order."""
+    """A measured column as a function of a varied setting. The values of the setting are in ascending order."""
 
     x: Array
     median: Array
@@ -65,7 +65,8 @@ class Curve:
 
     @classmethod
     def mean(cls, curves: Iterable[Curve]) -> Curve:
-        """Returns the mean of curves over the same settings. Medians, minima and maxima are averaged separately."""
+        """Returns the mean of several curves that have the same settings. Medians, minimums and maximums are averaged
+        separately."""
         curves = list(curves)
         ends = (np.mean([getattr(each, end) for each in curves], axis=0) for end in Spread._fields)
         return cls(curves[0].x, *ends)
@@ -77,7 +78,7 @@ class Curve:
         return Curve(x[order], self.median[order], self.low[order], self.high[order])
 
     def at(self, x: float) -> Spread:
-        """Returns the value at a setting, by linear interpolation."""
+        """Returns the curve's value at the setting `x`, by linear interpolation."""
         return Spread(*(float(np.interp(x, self.x, values)) for values in (self.median, self.low, self.high)))
 
     @property
@@ -92,12 +93,13 @@ class Curve:
 
     @property
     def rank_correlation(self) -> float:
-        """Spearman's rank correlation of the medians with the setting; NaN for fewer than 3 medians."""
+        """Spearman's rank correlation between the setting and the medians; NaN for fewer than 3 medians."""
         return rank_correlation(self.x, self.median)
 
 
 def rank_correlation(x: Array, y: Array) -> float:
-    """Returns Spearman's rank correlation of the finite pairs; NaN for fewer than 3 pairs."""
+    """Returns Spearman's rank correlation of `x` and `y`. Pairs with NaN or infinity are ignored. Returns NaN for fewer
+    than 3 remaining pairs."""
     known = np.isfinite(x) & np.isfinite(y)
     return metrics.rank_correlation(x[known], y[known]) if known.sum() >= 3 else math.nan
 
@@ -135,11 +137,11 @@ class Measurements:
 
     @property
     def repetitions(self) -> tuple[int, ...]:
-        """The repetitions that were run, counted from 0."""
+        """Numbers of the repetitions that were run, starting at 0."""
         return self.repetitions_of(self._rows)
 
     def repetitions_of(self, experiments: Iterable[str]) -> tuple[int, ...]:
-        """Returns the repetitions in which any of the experiments ran."""
+        """Returns the numbers of the repetitions that at least one of the given experiments ran."""
         found = {int(number) for key in experiments for number in self._rows[key]["repetition"].unique()}
         return tuple(sorted(found))
 
@@ -148,11 +150,11 @@ class Measurements:
         return all(key in self._rows for key in experiments)
 
     def runs(self, experiment: str) -> pl.DataFrame:
-        """Returns one row per run: labels, `repetition`, `seed`, `digest` and the measured columns."""
+        """Returns a table with one row per run: labels, `repetition`, `seed`, `digest` and the measured columns."""
         return self._rows[experiment]
 
     def table(self, experiment: str) -> pl.DataFrame:
-        """Returns one row per case, in the order of the cases.
+        """Returns a table with one row per case, in the order of the experiment's cases.
 
         A row contains the labels, the median of each measured column over the repetitions, and the column's minimum and
         maximum as `<column>_low` and `<column>_high`.
@@ -186,12 +188,12 @@ class Measurements:
         return self._found[key]
 
     def value(self, experiment: str, column: str, **labels: Label) -> Spread:
-        """Returns a column's value for the only case with these labels; NaN if it was not measured."""
+        """Returns a measured column of the only case with these labels; NaN if the column was not measured."""
         row = self.row(experiment, **labels)
         return Spread(*(math.nan if row[column + end] is None else float(row[column + end]) for end in _ENDS))
 
     def curve(self, experiment: str, column: str, over: str, **labels: Label) -> Curve:
-        """Returns a column as a function of the label `over`, for the cases with these labels."""
+        """Returns a measured column as a function of the label `over`. Only cases with the given `labels` are used."""
         key = (experiment, column, over, frozenset(labels.items()))
         if key not in self._curves:
             rows = sorted(self._where(experiment, labels), key=lambda row: row[over])
@@ -207,7 +209,8 @@ class Measurements:
         return [row for row in self._rows_of[experiment] if all(row[name] == value for name, value in wanted)]
 
     def run(self, experiment: str, **labels: Label) -> Run:
-        """Returns the run of a case in the first repetition. Raises KeyError if the run was not kept."""
+        """Returns the complete run of a case in the first repetition. Raises KeyError if the complete run was not
+        kept."""
         return self._runs[experiment, frozenset(labels.items())]
 
     def repetition(self, repetition: int) -> Measurements:
@@ -220,8 +223,8 @@ class Measurements:
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
-        """Returns measurements of only `experiment`. Its rows are the rows of the experiment `other` with these
-        labels."""
+        """Returns measurements in which `experiment` is the only experiment. Its rows are copied from the experiment
+        `other`: the rows with the given labels."""
         import polars as pl
 
         kept = [*self._labels[experiment], *_IDENTITY]
@@ -235,13 +238,13 @@ class Measurements:
         return Measurements({**self._rows, **other._rows}, runs, self._labels, self.published)
 
     def digest(self, experiment: str) -> str:
-        """Returns one digest over all runs of an experiment."""
+        """Returns a digest of the results of all runs of an experiment."""
         digests = sorted(str(value) for value in self._rows[experiment]["digest"])
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
 
 
 def _nth(rows: pl.DataFrame, repetition: int) -> int:
-    """Returns `repetition` if the experiment has it, otherwise the number of another repetition."""
+    """Returns `repetition` if the experiment ran it; otherwise the number of a repetition that the experiment ran."""
     there = sorted(rows["repetition"].unique().to_list())
     return repetition if repetition in there else there[repetition % len(there)]
 

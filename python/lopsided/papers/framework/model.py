@@ -1,4 +1,4 @@
-"""The parts of a paper: published values, experiments, figures, claims and assumptions.
+"""Defines the parts of a paper: published values, experiments, figures, claims and assumptions.
 
 A paper is a package next to this folder. `PAPER` in this package declares experiments (scenario files with overrides),
 and the figures and claims that use the results. All papers share the code that runs, compares and reports.
@@ -28,7 +28,8 @@ Overrides: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of an experiment: a scenario file, the keys to override, and the labels of its row."""
+    """One setting of an experiment: a scenario file, the keys to override, and the labels of the setting's row in the
+    results."""
 
     scenario: str
     overrides: Overrides
@@ -46,13 +47,13 @@ class Experiment:
     summary
         One sentence for the report.
     cases
-        Settings that are run.
+        The settings to run.
     measure
         Function that returns the numbers of one run, by column. Column names end in the unit.
     keep
-        True to keep the complete runs of the first repetition, for figures over time.
+        True to keep the complete runs of the first repetition, because figures over time need them.
     most
-        Maximum number of repetitions. Set for runs that use no random numbers.
+        Maximum number of repetitions; 1 is enough for runs that use no random numbers.
     """
 
     key: str
@@ -66,9 +67,9 @@ class Experiment:
     full_repetitions: int | None = None
     """Number of repetitions of the full-length run; the default number if `None`."""
     ours: tuple[str, ...] = ()
-    """Hosts that run the simulator's TCP in the world `live`."""
+    """Hosts that use the simulator's TCP if the experiment runs on real packets (world `live`)."""
     usual: int | None = None
-    """Default number of repetitions; the paper's number if `None`.
+    """Default number of repetitions; the default of the paper if `None`.
 
     Set a smaller number if no statement needs the experiment, or if the results hardly depend on random numbers. Set a
     larger number if a verdict depends on the seed.
@@ -83,7 +84,7 @@ class Experiment:
         return replace(self if self.full is None else self.varied(self.full), usual=usual)
 
     def varied(self, *variants: Variant) -> Experiment:
-        """Returns the experiment with the variants applied to every case, in this order."""
+        """Returns the experiment with the variants applied to every case, in the order of `variants`."""
         cases = self.cases
         for variant in variants:
             cases = tuple(map(variant.applied_to, cases))
@@ -98,7 +99,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published value, and the measured median and range over the repetitions."""
+    """A published value, and the measured value to compare with it: the median and range over the repetitions."""
 
     published: PublishedValue
     measured: float
@@ -164,11 +165,12 @@ class Verdict:
 
     @property
     def why_not(self) -> str:
-        """The reason if the claim does not hold, else an empty string."""
+        """The reason why the claim fails; an empty string if the claim holds."""
         return "" if self.holds else self.reason
 
     def but(self, *measured: Measured, why: str = "", notes: tuple[str, ...] = (), criterion: str = "") -> Verdict:
-        """Returns the verdict with more numbers, a longer reason, more notes, or another criterion."""
+        """Returns a copy of the verdict. The numbers, `why` and the notes are appended, and `criterion` replaces the
+        criterion."""
         return replace(
             self,
             criterion=criterion or self.criterion,
@@ -249,7 +251,7 @@ class Assumption:
 
 @dataclass(frozen=True)
 class KeyResult:
-    """A number that shows how sensitive the results are to the assumptions."""
+    """A number that is computed under every variant, to show how sensitive the results are to the assumptions."""
 
     key: str
     title: str
@@ -300,13 +302,13 @@ class Paper:
     terms: Mapping[str, str] = field(default_factory=dict[str, str])
     """The paper's terms and abbreviations that the report uses, with their meanings."""
     reversed_in_full: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Keys of the statements whose verdict `--full` reverses, with the reason. Empty for a full-length study."""
+    """Maps each statement whose verdict `--full` reverses (its key) to the reason. Empty for a full-length study."""
     world: str = "sim"
-    """World in which the experiments run."""
+    """World in which the experiments run, for example `sim` or `live`."""
     live: Paper | None = None
     """A separate study with the experiments that can run on real packets."""
     chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Keys of the experiments of each chapter. Each chapter can be run separately."""
+    """Maps each chapter that can be run separately to the keys of its experiments."""
     left_to_full: tuple[Claim, ...] = ()
     """Statements that only `--full` judges. `by_default` sets this field."""
     drawn_in_full: tuple[Figure, ...] = ()

@@ -63,7 +63,8 @@ def _write(reproduction: Reproduction, folder: Path) -> None:
 
 
 def summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
-    """Returns the tables of the page as data frames, by name: comparisons, coverage, claims, assumptions."""
+    """Returns the tables of the page as data frames. Their names are `comparisons`, `coverage`, `claims` and
+    `assumptions`."""
     import polars as pl
 
     tables: dict[str, list[dict[str, Any]]] = {
@@ -161,7 +162,8 @@ def render(reproduction: Reproduction, figures: Path) -> str:
 
 
 def render_coverage(reproduction: Reproduction) -> str:
-    """Returns the page of all published values and their counterparts."""
+    """Returns the HTML page that lists all published values, each with the measured value or statement that covers
+    it."""
     results = [each for each in reproduction.coverage if each.is_result]
     others = [each for each in reproduction.coverage if not each.is_result]
     return template("coverage.html.j2").render(
@@ -192,7 +194,8 @@ def _covered(each: covering.Entry) -> dict[str, str]:
 
 
 def _groups(reproduction: Reproduction) -> list[tuple[str, list[ClaimOutcome]]]:
-    """Returns the claims by origin, each group with its heading. Failing claims come first, sorted by cause."""
+    """Returns the claims grouped by origin, and the heading of each group. In a group, failing claims are first, sorted
+    by cause."""
     causes = reproduction.paper.causes
 
     def rank(outcome: ClaimOutcome) -> tuple[bool, int]:

@@ -75,20 +75,20 @@ class Line:
 
     @classmethod
     def of(cls, curve: Curve, ink: str, scale: float = 1.0, **more: Any) -> Self:
-        """Returns the line of a measured curve, with its range as a band."""
+        """Returns a line that shows a measured curve. A band shows the range of the values over the repetitions."""
         more = {"mark": "o", "width": 1.5, **more}
         return cls(curve.x, curve.median * scale, ink, low=curve.low * scale, high=curve.high * scale, **more)
 
 
 def printed_mark(x: float, y: float, ink: str, label: str = "") -> Line:
-    """Returns the marker of a published value: a hollow diamond."""
+    """Returns a hollow diamond at `(x, y)` that marks a published value."""
     return Line([x], [y], ink, look="points", mark="D", size=8, hollow=True, label=label)
 
 
 def side_by_side(
     places: Sequence[float], groups: Sequence[tuple[str, str, Sequence[Spread]]], scale: float = 1.0, width: float = 0.8
 ) -> Iterable[Line]:
-    """Yields one bar, with its range, for each group `(title, ink, values)` at each place.
+    """Yields bars with their ranges: at each place, one bar per group `(title, ink, values)`.
 
     The bars at a place are drawn next to each other. Their total width is `width`.
     """
@@ -128,7 +128,8 @@ class Panel:
 
 @dataclass(frozen=True)
 class Plot:
-    """The specification of a figure. The figure's small print lists the runs and the digest of each experiment."""
+    """The specification of a figure. The text below the figure lists the number of runs and the digest of each
+    experiment."""
 
     title: Text
     subtitle: Text
@@ -144,7 +145,7 @@ class Plot:
     comparisons: Callable[[Measurements], Iterable[Comparison]] | None = None
     data: Callable[[Measurements], pl.DataFrame] | None = None
     axis: str = field(default="x")
-    """The name of the x axis's column in the figure's data."""
+    """Name of the column in the figure's data that contains the x values."""
 
     def but(self, **changes: Any) -> Plot:
         return replace(self, **changes)
@@ -223,7 +224,7 @@ def _draw_line(axes: Axes, line: Line) -> None:
     if line.hollow:
         look |= {"markerfacecolor": "none", "markeredgewidth": 1.6}
     elif line.mark in "_x+" and line.mark:
-        # These markers are not filled, so draw a wide edge.
+        # The markers are not filled. A wide edge keeps them visible.
         look |= {"markeredgewidth": 2.2}
     look |= {"linestyle": ""} if line.look == "points" else {"linestyle": line.style, "linewidth": line.width}
     if line.look == "step":
@@ -246,7 +247,7 @@ def _caption(axes: Axes, text: str) -> None:
 
 
 def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
-    """Joins the lines that have a column name into one table, by their x values."""
+    """Joins all lines that have a column name into one table. Rows are matched by their x values."""
     frames: list[pl.DataFrame] = []
     for line in lines:
         if not line.column:
@@ -258,7 +259,7 @@ def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
 
 
 def provenance_of(m: Measurements, experiment: str, *, bands: bool) -> str:
-    """Returns the small print about an experiment: the number of runs per point, and the digest."""
+    """Returns the text below a figure about one experiment: the number of runs per point, and the digest."""
     runs = max(m.table(experiment)["runs"].to_list(), default=0)
     range_of = ", band: their range" if bands else ""
     spread = f"median of {runs} runs per point{range_of}" if runs > 1 else "one run per point"

@@ -44,7 +44,7 @@ class PublishedValue:
         return float(self.value.replace(",", ""))
 
     def __str__(self) -> str:
-        """Returns the value for a table cell as the paper prints it, with its qualifier and unit."""
+        """Returns the value as text for a table cell: as in the paper, with qualifier and unit."""
         unit = {"fraction": "", "ratio": "", "text": "", "": "", "h:mm:ss": "", "percent": " %"}.get(
             self.unit, f" {self.unit}"
         )

@@ -26,8 +26,8 @@ _FURTHER = re.compile(
     r"|scripts)\s+[A-Z]?\d[\w.-]*(?:(?:,| and| to| or)\s+[A-Z]?\d[\w.-]*)+",
     re.IGNORECASE,
 )
-"""Matches lists of parts of a paper, such as `tables 1 and 2`. The noun must be plural: in `phase 2, 30 packets wait`,
-the number 30 is a quantity."""
+"""Matches references to several parts of a paper, such as `tables 1 and 2`. The noun must be plural, because in `phase
+2, 30 packets wait` the number 30 is a quantity."""
 _NAME = re.compile(r"\b\w*[A-Za-z]\w*[-/.]?\w*\d[\w./-]*|\b\d+(?:\.\d+)?/\d+(?:\.\d+)?\b")
 _NUMBER = re.compile(r"(?:(?<![\w.])[-+])?\d[\d,]*(?:\.\d+)?")
 _WORDS = {
@@ -46,11 +46,11 @@ _WORD = re.compile(
     r"hours?|times|points|per cent|packets|segments|round trips|octets)\b))\b",
     re.IGNORECASE,
 )
-"""Words that express a quantity. Numbers of things, such as `three links`, do not match."""
+"""Matches words that express a measured quantity. Words that count things, as in `three links`, do not match."""
 
 
 def unexplained(verdict: Verdict) -> list[str]:
-    """Returns the numbers in the reason and the notes that are not in the verdict's data."""
+    """Returns the numbers in a verdict's reason and notes that do not agree with the verdict's data."""
     known = list(_known(verdict))
     found: list[str] = []
     for sentence in (verdict.reason, *verdict.notes):

@@ -1,4 +1,4 @@
-"""Records the results of an experiment with Linux's own TCP, because each run takes minutes.
+"""Runs an experiment with Linux's own TCP, and records the results, because each run takes minutes.
 
     python -m lopsided.papers.framework.recorded PAPER EXPERIMENT [LABEL ...]
 
@@ -30,12 +30,12 @@ def read(paper: Path, experiment: str) -> pl.DataFrame:
 
 
 def record(paper: Paper, experiment: Experiment, only: list[str]) -> None:
-    """Runs the cases of an experiment and writes each result into the record.
+    """Runs the cases of an experiment, and writes each result to `linux-EXPERIMENT.csv`.
 
     Parameters
     ----------
     paper, experiment
-        The paper and its experiment. The file of the record must exist and contain a heading.
+        The paper and its experiment. The file `linux-EXPERIMENT.csv` must exist and contain the column headings.
     only
         Labels of the cases to run; all cases if empty.
     """

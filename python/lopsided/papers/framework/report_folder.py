@@ -1,4 +1,4 @@
-"""Writes a report's folder under a temporary name, and then renames the folder.
+"""Writes a report into a folder with a temporary name, and then renames the folder.
 
 A report's `manifest.json` lists the files of the report. A folder that contains other files is never overwritten.
 Partial reports are written to subfolders, and a new full report keeps these subfolders.

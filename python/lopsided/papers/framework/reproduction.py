@@ -15,12 +15,12 @@ from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Assumption, Claim, Figure, KeyResult, Paper, Variant, Verdict
 
 Progress = Callable[[str, float], object]
-"""Called with the current activity and its completed fraction, from 0 to 1."""
+"""A function that is called with the current activity and its completed fraction, from 0 to 1."""
 
 
 @dataclass(frozen=True)
 class ClaimOutcome:
-    """The verdict on a claim, judged by the medians, and the number of repetitions in which the claim holds."""
+    """The verdict on a claim, computed from the medians, and the number of repetitions in which the claim holds."""
 
     claim: Claim
     verdict: Verdict
@@ -48,7 +48,7 @@ class ClaimOutcome:
 class Move:
     """A claim whose verdict changes under a variant, with the new verdict.
 
-    `steady` is true if all seeds agree under the assumed values.
+    `steady` is true if the verdict under the assumed values is the same for all seeds.
     """
 
     claim: Claim
@@ -61,7 +61,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The results that change under one variant or under a pair of variants."""
+    """The results that change if one variant, or a pair of variants, replaces the assumed values."""
 
     varied: tuple[tuple[Assumption, Variant], ...]
     results: Mapping[str, float]
