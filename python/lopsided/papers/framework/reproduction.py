@@ -68,7 +68,7 @@ class Sensitivity:
     """The key results under the variant, by key."""
     moves: tuple[Move, ...]
     together: tuple[Move, ...] = ()
-    """The verdicts that change only if both variants of a pair apply."""
+    """The verdicts that change if both variants of a pair apply, but under neither variant alone."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Reproduction:
         return [*([self.answer] if self.answer else []), *_opening(self)]
 
     def failing(self) -> list[Failure]:
-        """Returns the causes of the paper's failing statements, in the order of `CAUSES`."""
+        """Returns the causes for which the paper's statements fail, in the order of `CAUSES`."""
         return [
             Failure(CAUSES.get(cause, UNKNOWN_CAUSE), self.paper.causes.summary.get(cause, ""), tuple(keys))
             for cause, keys in by_cause(self).items()
@@ -159,7 +159,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Failure:
-    """One cause of failing statements, its explanation for this paper, and the keys of these statements."""
+    """A cause for which statements fail, its explanation for this paper, and the keys of the failing statements."""
 
     cause: str
     summary: str
@@ -206,8 +206,8 @@ def held_in_short(outcomes: Sequence[ClaimOutcome]) -> str:
 
 
 def _by_reading(outcomes: Sequence[ClaimOutcome]) -> dict[str, list[ClaimOutcome]]:
-    """Returns the statements by interpretation. Every group includes the statements that have only one
-    interpretation."""
+    """Returns the outcomes grouped by the interpretation of their statements. Every group includes the statements that
+    have only one interpretation."""
     readings = list(dict.fromkeys(each.claim.reading for each in outcomes if each.claim.reading)) or [""]
     return {reading: [each for each in outcomes if each.claim.reading in ("", reading)] for reading in readings}
 
@@ -384,7 +384,7 @@ _NEAR = 0.1
 
 
 def agreement(found: Reproduction) -> str:
-    """Returns sentences that compare the requested figure with the paper."""
+    """Returns sentences that state how well the requested figure agrees with the paper."""
     figure, artifact = found.artifacts[0]
     said: list[str] = []
     if artifact.comparisons:
@@ -501,8 +501,8 @@ def _moves(judged: Iterable[ClaimOutcome], m: Measurements) -> tuple[Move, ...]:
 
 
 def _pairs(alone: Sequence[Sensitivity], most: int) -> list[tuple[Sensitivity, Sensitivity]]:
-    """Returns pairs of the variants that change the most verdicts. The two variants of a pair must differ in assumption
-    and keys."""
+    """Returns all pairs of the `most` variants that change the most verdicts. The two variants of a pair must belong to
+    different assumptions and override different keys."""
     ranked = sorted(alone, key=lambda each: sum(move.steady for move in each.moves), reverse=True)
     strongest: list[Sensitivity] = []
     for each in ranked:

@@ -30,8 +30,8 @@ def table(rows: Iterable[Row], columns: Mapping[str, Callable[[Row], object]]) -
 
 
 def shown(experiment: str, *columns: str) -> Callable[[Measurements], Artifact]:
-    """Returns a function that builds a table of an experiment's settings. Without `columns`, the table has all
-    columns."""
+    """Returns a function that builds a table of an experiment's results, with one row per setting. If `columns` is
+    empty, the table contains all columns."""
 
     def make(m: Measurements) -> Artifact:
         found = m.table(experiment)

@@ -88,7 +88,7 @@ def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
 
 
 Buffers: TypeAlias = Mapping[str, Mapping[str, Array]]
-"""The columns of each direction's buffer, from the table `queues`."""
+"""Samples of each direction's buffer: the columns of the table `queues`, by name."""
 
 _QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms", "dropped_packets", "sent_bytes")
 

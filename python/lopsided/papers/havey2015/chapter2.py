@@ -87,8 +87,8 @@ def pair(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def alone(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures one download's goodput and RTT, and the backlog's mean and standard deviation. The queue can store 1 s
-    of data."""
+    """Measures one download's goodput and RTT, and the mean and standard deviation of the queue's backlog. The queue
+    can store 1 s of data."""
     queue = run.queues.to_polars().filter((pl.col("direction") == "down") & (pl.col("time_s") > 30))
     wait = queue["sojourn_mean_ms"].cast(pl.Float64).drop_nulls().to_numpy()
     row = next(iter(run.flows.rows()))

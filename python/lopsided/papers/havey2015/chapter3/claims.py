@@ -190,8 +190,8 @@ def lead_in_turn(m: Measurements) -> Verdict:
 
 @listed
 def swings_are_large(m: Measurements) -> Verdict:
-    """Compatible TCP's share, in bins of 1 s, has a wider range than the share of a Cubic flow next to another
-    Cubic flow."""
+    """The range of Compatible TCP's share, in bins of 1 s, is wider than the range of a Cubic flow's share if two Cubic
+    flows compete."""
     with_margin, printed, cubics = _in_time(m, "swing_points", "swing of its share", "points")
     return ratio("swing as printed to that of two Cubics", printed, cubics, above=1.0).but(
         with_margin, why="a share near zero cannot swing far; the share with a margin does"

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 ERRORS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
-"""Frame error rates of figures 3.7 and 3.11."""
+"""Frame error rates to simulate for figures 3.7 and 3.11."""
 
 RIVALS = (0, 1, 3, 6, 9)
-"""Competing stations of figure 3.8."""
+"""Numbers of competing stations to simulate for figure 3.8."""
 
 RTTS = (30, 40, 50, 60, 70)
 TIMED = 40
-"""RTT in ms of figure 3.9. Figure 3.10 varies the RTT."""
+"""RTT in ms to simulate for figure 3.9. Figure 3.10 varies the RTT."""
 
 STANDARDS = ("802.11n", "802.11ac", "802.11ax")
 
@@ -190,8 +190,8 @@ RULES: dict[str, tuple[Overrides, float]] = {
     "literal": ({"flow.compatible.receiver_stack": "{ placeholders = 0.01, placeholder_margin = 0 }"}, 0.01),
     "two Cubics": ({"flow.compatible.receiver_stack": "{}"}, 0.0),
 }
-"""The rules that are compared for Compatible TCP: the published rule, the rule with a margin of 4 standard deviations
-above the expected loss, and Cubic without the rule."""
+"""The congestion-control rules that the experiment compares: the published rule, the rule with a margin of 4 standard
+deviations above the expected loss, and Cubic without the rule."""
 
 
 def _sharing(rule: str, rtt: int) -> Case:

@@ -19,7 +19,8 @@ def overhead(m: Measurements, error: float) -> float:
 
 
 def curl_overhead(m: Measurements, error: float) -> float:
-    """Returns the additional bytes that the station sends with one curl for each range, in percent of the object."""
+    """Returns the additional bytes that the station sends if one curl process fetches each missing range, in percent of
+    the object's size."""
     sent = [m.value("fwp-repair-curl", "up_bytes", error=each).median for each in (error, 0.0)]
     return 100 * (sent[0] - sent[1]) / OBJECT
 
