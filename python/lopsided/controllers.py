@@ -20,13 +20,14 @@ ControllerFactory = Callable[[_native.Setup], _native.Controller | _native.Windo
 """A class derived from `Controller` or `WindowAlgorithm`, or a function, that creates the congestion control of one
 connection."""
 Controllers = Mapping[str, ControllerFactory | None]
-"""Controller factories by their names in scenarios. If a value is `None`, the scenario can be read but cannot run."""
+"""Maps the name of a controller in scenarios to its factory. `None` means that a scenario may contain the name, but
+cannot run."""
 
 _BASES: dict[type, tuple[str, ...]] = {
     _native.Controller: ("on_ack", "on_congestion", "on_undo"),
     _native.WindowAlgorithm: ("cong_avoid", "ssthresh"),
 }
-"""The methods that a class derived from each base class must define."""
+"""For each base class, the methods that a derived class must define."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 
@@ -85,7 +86,7 @@ def _check_attributes(make: type, base: type) -> None:
 
 @dataclass(frozen=True)
 class ControllerTrace:
-    """The result of `simulate_controller`: one congestion control as the only flow on a line."""
+    """The result of `simulate_controller`, which simulates a single flow on a line."""
 
     share: float
     """Delivered bytes divided by the line's capacity, 0 to 1."""
@@ -117,7 +118,7 @@ def simulate_controller(
 
 
 def label(make: ControllerFactory) -> str:
-    """Returns a controller's description in the manifest: the file and the name of its code."""
+    """Returns the text that describes a controller in the manifest: the code's file and name."""
     module = sys.modules.get(getattr(make, "__module__", ""))
     file = getattr(module, "__file__", None)
     name = getattr(make, "__qualname__", type(make).__qualname__)

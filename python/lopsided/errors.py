@@ -86,7 +86,7 @@ class UsageError(LopsidedError):
 
 
 class NoRunFolderError(FolderError, UsageError):
-    """The path does not exist or is not a run folder. No file is damaged."""
+    """The path does not exist or is not a run folder. A damaged run folder raises a plain FolderError instead."""
 
 
 class OccupiedError(FolderError, UsageError):

@@ -60,7 +60,7 @@ def build() -> cyclopts.App:
 
 
 def _shown(default: object) -> str | None:
-    """Returns the default as help text, or `None` if the default is empty."""
+    """Returns the text that the help shows for an option's default; `None` if the default is empty."""
     return None if default in (None, "", ()) else str(default)
 
 
@@ -80,7 +80,7 @@ def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
 def main(arguments: Sequence[str] | None = None) -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # A process may be started without standard output or standard error.
+            # The process was started without this stream. Discard all text that is written to the stream.
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _print_warnings_as_notes() -> None:
-    """Prints later warnings about captures and leftover files as notes. Python prints all other warnings as usual."""
+    """Makes Python print warnings about captures and leftover files as notes. Other warnings are printed as usual."""
     usual = warnings.showwarning
 
     def show(
@@ -192,7 +192,7 @@ def invoke(arguments: Sequence[str]) -> int:
 def _answer(arguments: Sequence[str]) -> object:
     """Prints the list of commands or the version; otherwise runs a command and returns its result."""
     if arguments and arguments[0] == "help":
-        # `lopsided help COMMAND` works as in git and cargo.
+        # `lopsided help COMMAND` means `lopsided COMMAND --help`, as in git and cargo.
         return _answer([*arguments[1:], "--help"])
     if listing.asked_for(list(arguments)):
         listing.show()
@@ -220,7 +220,8 @@ def _install_completion(arguments: Sequence[str]) -> None:
 def _complete(arguments: Sequence[str]) -> None:
     from lopsided.cli import shells
 
-    # An incomplete command line may raise an error. Print no candidates then: the shell would hide a message.
+    # An incomplete command line may raise an error. Print neither candidates nor a message, because the shell would hide
+    # the message.
     with contextlib.suppress(Exception):
         shells.answer(build(), arguments)
 
@@ -250,7 +251,7 @@ def _command(arguments: Sequence[str]) -> object:
 
 
 def _name_arguments(command: cyclopts.App) -> None:
-    """Replaces `[ARGS]` in the usage line of cyclopts by the names of the arguments."""
+    """Replaces `[ARGS]` in cyclopts' usage line with the names of the command's arguments."""
     arguments = command.assemble_argument_collection()
     words = [each.name for each in arguments if each.required and each.index is None]
     if any(not each.required and each.index is None for each in arguments):

@@ -89,7 +89,7 @@ def ackpath(
 
 
 def _scenario(file: Path | None, preset: str | None, settings: Settings, own: OwnCode) -> Scenario:
-    """Returns the scenario of the file, or a download and an upload on the preset's line."""
+    """Loads the scenario file, or returns a scenario with a download and an upload on the preset's line."""
     if (file is None) == (preset is None):
         raise UsageError("name a scenario file, or an access line: --preset NAME (`lopsided list presets`)")
     if file is not None:

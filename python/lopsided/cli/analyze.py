@@ -133,7 +133,7 @@ def _live(*, shown: bool) -> Generator[Callable[[list[Row]], object] | None]:
 
         def show(rows: list[Row]) -> None:
             nonlocal shown_at
-            # A capture file on standard input is read faster than it was recorded.
+            # Limit the updates: a capture file on standard input is read faster than it was recorded.
             if rows and monotonic() - shown_at >= _REFRESH_S:
                 shown_at = monotonic()
                 screen.update(Grid(latest(rows)), refresh=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WORSE = 1
 """The exit code if the candidate build is worse than the baseline build on at least one line."""
 REFUSED = 1
-"""The exit code if the world that the user named cannot run the scenario."""
+"""The exit code if the world named by `--world` cannot run the scenario."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,8 @@ class Command(NamedTuple):
 
 
 _HOMES = {"list": "list_parts"}
-"""The name of the module and of the function, for each command that has the name of a Python built-in."""
+"""For each command whose name is a Python built-in: the name of the command's module, which is also the name of the
+command's function."""
 _SUMMARIES = {
     "run": "Run a scenario and report on it.",
     "sweep": "Run a scenario for every combination of settings.",

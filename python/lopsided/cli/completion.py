@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 Candidate = tuple[str, str]
-"""A word and its description. Words that end in `.`, `=` or `/` can be continued."""
+"""A word that completes the command line, and its description. After `.`, `=` or `/`, the user can continue the word."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def _files(word: str) -> Iterator[Candidate]:
 # --- values by name -----------------------------------------------------------------------------------------------
 
 Tree = Mapping[str, Any]
-"""A part of the JSON Schema."""
+"""A part of the JSON Schema of scenario files."""
 _Known = Callable[[_Line, str], Iterable[Candidate]]
 
 
@@ -226,7 +226,7 @@ def _metrics(_line: _Line, _word: str) -> Iterator[Candidate]:
 
 
 def _goals(line: _Line, _word: str) -> Iterator[Candidate]:
-    """Yields the metrics for all flows together and for each flow."""
+    """Yields the names of the metrics: `METRIC` for all flows together, and `METRIC.FLOW` for each flow."""
     from lopsided.studies.options import METRICS
 
     for metric in METRICS:
@@ -315,7 +315,7 @@ def _keys(line: _Line, key: str) -> Iterator[Candidate]:
 
 
 def _names(scenario: Mapping[str, Any], path: Sequence[str]) -> list[str]:
-    """Returns the names of the scenario's flows, links or hosts under a key."""
+    """Returns the names of the scenario's entries (flows, links or hosts) that a key can continue with."""
     if list(path) == ["flow"]:
         return _flow_names(scenario)
     if list(path) == ["topology", "link"]:
@@ -357,7 +357,7 @@ def _shape(path: Sequence[str]) -> Tree:
 
 
 def _is_named(path: Sequence[str]) -> bool:
-    """Returns true if the next part of the key is the name of an entry."""
+    """Returns true if the next part of the key is the name of a table entry, such as a flow's name."""
     named = False
     for end in range(1, len(path) + 1):
         named = not named and _entries(_shape(path[: end - 1]).get("properties", {}).get(path[end - 1], {})) is not None
@@ -371,7 +371,7 @@ def _entries(shape: Tree) -> Tree | None:
 
 
 def _table(shape: Tree) -> str | None:
-    """Returns the name of the schema for a key's table, or for the table's entries."""
+    """Returns the name of the schema that describes a key's table or the table's entries; `None` for other keys."""
     for each in (shape, _entries(shape) or {}, *shape.get("anyOf", [])):
         if "$ref" in each:
             return str(each["$ref"]).rpartition("/")[2]
@@ -444,4 +444,4 @@ VALUES: Mapping[str | tuple[str, str], _Known] = {
     ("shape", "INTERFACE"): _interfaces,
     ("reflect", "--interface"): _interfaces,
 }
-"""Functions that complete values, by argument or by command and argument."""
+"""Functions that complete values. A key is an argument, or a command and an argument."""

@@ -96,7 +96,7 @@ CAPTURES = (".pcap", ".pcapng", ".cap")
 
 
 def _of_capture(file: Path) -> str:
-    """Returns the error message for a source that is a capture, because a capture lacks the sender's decisions."""
+    """Returns the error message for a source that is a capture. A capture does not contain the sender's decisions."""
     reads = "analyze" if any(command.name == "analyze" for command in COMMANDS) else None
     how = f"`lopsided {reads} {file}`" if reads else f"`lopsided.trace({str(file)!r})` in Python"
     return (

@@ -23,7 +23,7 @@ _KEYS = {
     "--queue": "link.up.queue.kind=fq_codel",
     "--buffer": 'link.up.queue.limit="50 packets"',
 }
-"""Options of other programs or commands, and the equivalent settings."""
+"""Options that exist in other programs or commands, and lopsided's equivalent settings."""
 RENAMED = {
     ("plot", "--out"): "--plot",
     ("plot", "--window"): "--average",
@@ -45,7 +45,7 @@ _OF_SCENARIOS = ("run", "sweep", "check", "aqm", "ackpath", "search", "compare")
 
 
 def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
-    """Returns a hint for the error, if there is one."""
+    """Returns a sentence that helps the user to correct the command line, or an empty string."""
     command = arguments[0] if arguments else ""
     if isinstance(error, cyclopts.MissingArgumentError):
         return _choices(command)

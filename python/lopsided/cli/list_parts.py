@@ -53,7 +53,7 @@ def list_parts(
 
 
 def _groups(*, papers: bool) -> list[Group]:
-    """Returns all groups. Includes the papers only if `papers` is true, because importing them takes 1 s."""
+    """Returns the groups to list. Includes the papers only if `papers` is true, because their import takes 1 s."""
     return [*inventory.groups(), *([_studies()] if papers else [])]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 CaptureFile = Annotated[Path, Parameter(allow_leading_hyphen=True)]
-"""A capture; `-` means standard input. Commands must pass it to `check_capture`."""
+"""The path of a capture; `-` means standard input. Commands must pass the path to `check_capture`."""
 
 Settings = Annotated[
     tuple[str, ...], Parameter(name="--set", help="Change a setting, as `key=value`; may be given several times.")
@@ -46,7 +46,7 @@ class OwnCode:
 
 
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-"""A flag without a negative form."""
+"""A flag without a negative form (`--no-FLAG`)."""
 Report = Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")]
 
 
@@ -65,7 +65,7 @@ class Answer:
 
     @contextmanager
     def drawing(self) -> Generator[None]:
-        """Draws the figures of the block in the selected style."""
+        """Draws all figures inside the `with` block in the style that `column` selects."""
         if self.column is None:
             yield
             return
@@ -75,8 +75,8 @@ class Answer:
             yield
 
     def folder(self, name: str) -> Path:
-        """Returns the folder that the user named. Without such a folder, returns a new path whose name consists of
-        `name` and the current time."""
+        """Returns the folder `--out`. Without this option, returns a new path under `runs/` whose name consists of `name`
+        and the current time."""
         from lopsided.data.free_names import dated
 
         return self.out or dated(name)
@@ -159,7 +159,7 @@ def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Sc
 
 @contextmanager
 def on(dask: str | None, workers: int | None = None) -> Generator[None]:
-    """Executes the runs of the block on a Dask cluster if `dask` names a cluster."""
+    """Executes all runs inside the `with` block on the Dask cluster `dask`; `None` means this machine."""
     if dask is None:
         yield
         return

@@ -67,7 +67,7 @@ def carry_out(
 
 
 def array_line(command: Sequence[str], folder: Path, numbers: Sequence[int], count: int) -> str:
-    """Returns the SLURM command line for these shards."""
+    """Returns the command line that submits the shards `numbers` to SLURM as an array job."""
     one = shlex.join(["lopsided", *command, "--shard", f"auto/{count}", "--out", str(folder)])
     return f"sbatch --array={shards.array_of(numbers)} --wrap={shlex.quote(one)}"
 

@@ -133,14 +133,14 @@ def size(
 
 
 def _say_plan(plan: Plan) -> None:
-    """Prints the plan and its estimated duration, from 2 s on."""
+    """Prints the plan and its estimated duration if the plan is shortened or takes more than 2 s."""
     cores = os.cpu_count() or 1
     if not plan.whole or plan.seconds(cores) > 2:
         print_note(f"{plan.said}; about {plan.seconds(cores):.0f} s on {cores} cores")
 
 
 def _sizes(text: str) -> list[int]:
-    """Parses `5..50:5`, `5..9` or `5,10,20`."""
+    """Returns the sizes that `5..50:5`, `5..9` or `5,10,20` describes."""
     try:
         if ".." not in text:
             return [int(part) for part in text.split(",")]

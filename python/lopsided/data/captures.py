@@ -71,14 +71,17 @@ def at_host(folder: Path, host: str) -> Path:
     return folder / f"host-{host}.pcapng"
 
 
-# The simulator and Linux runs write this part of pcapng (draft-ietf-opsawg-pcapng): one little-endian section, with the
+# Block types of pcapng (draft-ietf-opsawg-pcapng). The simulator and Linux runs write one little-endian section, with the
 # interfaces first.
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _ETHERNET, _ETHERNET_HEADER, _INTERFACE_NAME, _TCP = 1, 14, 2, 6
 
 
 def merge(folder: Path) -> Path:
-    """Merges the captures of a folder's hosts in order of time. Packets with equal times are sorted by host name."""
+    """Merges the captures of all hosts into one file, in time order, and returns its path.
+
+    Packets with equal times are sorted by host name.
+    """
     target = folder / MERGED
     sources = sorted(folder.glob("host-*.pcapng"))
     interfaces: list[bytes] = []

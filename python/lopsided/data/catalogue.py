@@ -106,13 +106,13 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
 
 @cache
 def run_tables() -> dict[str, TableSpec]:
-    """Returns the tables of a run. The most frequently used tables come first."""
+    """Returns the declarations of a run's tables. The most frequently used tables come first."""
     return _tables(_native.catalogue())
 
 
 @cache
 def analysis_tables() -> dict[str, TableSpec]:
-    """Returns the tables of `lopsided analyze`."""
+    """Returns the declarations of the tables that `lopsided analyze` writes."""
     return _tables(_native.analysis_tables())
 
 

@@ -28,13 +28,13 @@ class Fairness:
     stop_s: float
     """Start and end of the averaged period, in seconds."""
     window_s: float
-    """Averaging period of the shares, in seconds."""
+    """Length of the intervals over which each flow's share is averaged, in seconds."""
     within: float
     hold_s: float
 
     @property
     def text(self) -> str:
-        """A sentence that describes the numbers of the whole run."""
+        """The fairness of the whole run as one line of text."""
         parts = ["nothing was delivered" if self.jain is None else f"Jain's index {self.jain:.3f}"]
         if self.jain_max_min is not None:
             parts.append(f"of max-min shares {self.jain_max_min:.3f}")

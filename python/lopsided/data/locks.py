@@ -40,7 +40,7 @@ def lock(descriptor: int) -> None:
 
 
 def is_of(descriptor: int, folder: Path) -> bool:
-    """Returns true if the path `folder` still leads to the folder that `descriptor` has open; always true on Windows.
+    """Returns true if the path `folder` still refers to the folder that `descriptor` opened; always true on Windows.
     Raises FileNotFoundError if the path does not exist."""
     found = folder.stat()
     return fcntl is None or os.path.samestat(os.fstat(descriptor), found)

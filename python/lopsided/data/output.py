@@ -201,7 +201,7 @@ def alone(folder: Path) -> Generator[None]:
 
 
 def _put(folder: Path, place: Path, keep: Iterable[Path]) -> None:
-    """Moves the finished folder to its path in one step, together with the kept files."""
+    """Adds the files in `keep` to the finished folder, and moves the folder to its final path in one step."""
     place = real(place)
     for name in keep:
         target = folder / name

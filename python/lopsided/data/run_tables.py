@@ -59,12 +59,12 @@ class RunTables:
 
     @property
     def fetches(self) -> Table:
-        """Each step of the controllers of multi-connection fetches, if the scenario records the steps."""
+        """One row per controller step of each multi-connection fetch, if the scenario records the steps."""
         return self.table("fetches")
 
     @property
     def parts(self) -> Table:
-        """Counts and measurements of stages, media, and the classes and variables of queues."""
+        """Counters and measurements that stages, media and queues report."""
         return self.table("parts")
 
     @property

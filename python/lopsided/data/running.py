@@ -14,7 +14,7 @@ from lopsided.data.table import Table
 from lopsided.errors import UsageError
 
 RunT = TypeVar("RunT")
-"""The type of the finished run: `Run`. It belongs to a higher layer, so this module cannot import it."""
+"""The type of the finished run: `Run`. A higher layer defines `Run`, so this module cannot import the class."""
 
 
 class Running(Generic[RunT]):
@@ -101,7 +101,7 @@ class Running(Generic[RunT]):
         return Table(Columns(self._own_steps().recorded()[name]), run_tables()[name])
 
     def _own_steps(self) -> _native.Steps:
-        """Returns the native run. Raises an error in any thread except the one that started the run."""
+        """Returns the native run. Raises UsageError in all threads except the one that started the run."""
         if threading.get_ident() != self._thread:
             raise UsageError("only the thread that started a run can advance it: start another run in this thread")
         return self._steps

@@ -29,7 +29,7 @@ SYNONYMS: Mapping[str, str] = {
     "scenarios": "examples",
     "studies": "papers",
 }
-"""Words of other programs, with lopsided's word for the same thing."""
+"""Terms that other programs use, and lopsided's name for the same thing."""
 
 
 def names_in(text: str) -> list[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Row: TypeAlias = dict[str, Any]
-"""A row of a table by column: a number, a text, or `None`. The catalogue declares the columns."""
+"""A row of a table: maps each column's name to a number, a text, or `None`. The catalogue declares the columns."""
 
 
 def check_ending(path: Path) -> None:
