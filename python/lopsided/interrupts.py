@@ -107,7 +107,7 @@ class Delayed:
         self._before: dict[int, Any] = {}
         numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
         for number in numbers:
-            # Signals that end the process without a handler keep this effect.
+            # A signal without a Python handler either ends the process or is ignored. Do not change this.
             if number is not None and callable(handler := signal.getsignal(number)):
                 try:
                     signal.signal(number, self._arrive)

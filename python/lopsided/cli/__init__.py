@@ -220,8 +220,8 @@ def _install_completion(arguments: Sequence[str]) -> None:
 def _complete(arguments: Sequence[str]) -> None:
     from lopsided.cli import shells
 
-    # An incomplete command line may raise an error. Print neither candidates nor a message, because the shell would hide
-    # the message.
+    # An incomplete command line may raise an error. Print neither candidates nor a message: the shell would hide the
+    # message.
     with contextlib.suppress(Exception):
         shells.answer(build(), arguments)
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 Candidate = tuple[str, str]
-"""A word that completes the command line, and its description. After `.`, `=` or `/`, the user can continue the word."""
+"""A word that completes the command line, and its description. The user can continue a word that ends in `.`, `=` or
+`/`."""
 
 
 @dataclass(frozen=True)

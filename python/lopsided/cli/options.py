@@ -75,8 +75,8 @@ class Answer:
             yield
 
     def folder(self, name: str) -> Path:
-        """Returns the folder `--out`. Without this option, returns a new path under `runs/` whose name consists of `name`
-        and the current time."""
+        """Returns the folder `--out`. Without this option, returns a new path under `runs/` that contains `name` and
+        the current time."""
         from lopsided.data.free_names import dated
 
         return self.out or dated(name)

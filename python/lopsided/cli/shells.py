@@ -58,8 +58,8 @@ def for_bash(app: App, breaks: str, line: str) -> list[str]:
 def _split(line: str, breaks: str) -> tuple[list[str], str, int]:
     """Splits a command line into words, as readline does.
 
-    Returns the words without quotes, the quote that is still open, and the number of characters at the start of the last
-    word that a completion does not replace.
+    Returns the words without quotes, the quote that is still open, and the number of characters at the start of the
+    last word that a completion does not replace.
     """
     words = [""]
     quote, kept, within = "", 0, False

@@ -71,8 +71,8 @@ def at_host(folder: Path, host: str) -> Path:
     return folder / f"host-{host}.pcapng"
 
 
-# Block types of pcapng (draft-ietf-opsawg-pcapng). The simulator and Linux runs write one little-endian section, with the
-# interfaces first.
+# Block types of pcapng (draft-ietf-opsawg-pcapng). The simulator and Linux runs write one little-endian section, with
+# the interfaces first.
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _ETHERNET, _ETHERNET_HEADER, _INTERFACE_NAME, _TCP = 1, 14, 2, 6
 

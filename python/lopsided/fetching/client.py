@@ -56,9 +56,9 @@ class Options:
     overwrite: bool = False
     stall_s: float = 5.0
     retries: int = 8
-    """The download ends after this number of consecutive failures of a stream without new data."""
+    """Maximum number of consecutive failures without new data, per stream. After more failures, the download fails."""
     least_rate_bps: float = 0.0
-    """Lowest accepted rate in bit/s over 30 s; 0 means that any rate is accepted."""
+    """If the mean rate over 30 s is below this rate in bit/s, the download fails; 0 means no limit."""
     record: Path | None = None
     """File in which each step of the controller is recorded (`lopsided.fetching.Recording`)."""
 

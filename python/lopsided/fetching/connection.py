@@ -35,7 +35,7 @@ _NEXT_ADDRESS_S = 0.25
 
 @dataclass(frozen=True)
 class Seen:
-    """The kernel's measurements of a connection."""
+    """Measurements of a connection from the kernel's TCP_INFO."""
 
     out_of_order: int
     """Number of segments that arrived out of order."""
@@ -211,7 +211,7 @@ class Connection:
 
 
 def _unreachable(error: OSError | UnicodeError) -> tuple[str, bool]:
-    """Returns the reason why the connection failed, and true if another attempt would also fail."""
+    """Returns the reason why a connection could not be opened, and true if another attempt would also fail."""
     if isinstance(error, socket.gaierror):
         return error.strerror or str(error), error.errno == socket.EAI_NONAME
     # If several addresses fail, asyncio joins their errors into one text.

@@ -120,7 +120,8 @@ class Proxy:
         try:
             url = parse(target)
         except UsageError as error:
-            # The target names no server: the request is addressed to the proxy itself, possibly by a malicious page.
+            # The target contains no server: the request is addressed to the proxy itself, possibly by a malicious web
+            # page.
             await client.refuse(400, str(error))
             return False
         if url.tls:
@@ -284,7 +285,7 @@ class _Client:
 
     def next(self) -> bool:
         with contextlib.suppress(h11.ProtocolError):
-            # If the request has no body, this loop ends immediately.
+            # Read the end of a request that has no body. h11 requires this before the next request.
             while self._http.their_state is h11.SEND_BODY and isinstance(self._http.next_event(), h11.EndOfMessage):
                 pass
             self._http.start_next_cycle()
@@ -325,7 +326,7 @@ class _Client:
 
 
 class _Stripe:
-    """An object that is being forwarded. Data that arrives out of order waits here."""
+    """An object that the proxy fetches in ranges. Stores data that arrives out of order until it can be forwarded."""
 
     def __init__(self, url: Url, fields: list[tuple[str, str]], options: Options, limits: Limits) -> None:
         self.url = url
@@ -382,7 +383,7 @@ def _fields(request: h11.Request) -> list[tuple[str, str]]:
 
 
 def _named_by_connection(fields: list[tuple[str, str]]) -> set[str]:
-    """Returns the fields that `Connection` lists."""
+    """Returns the names of the fields that the `Connection` field lists."""
     return {word.strip().lower() for name, text in fields if name == "connection" for word in text.split(",")}
 
 

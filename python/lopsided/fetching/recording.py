@@ -217,7 +217,7 @@ class Recording:
         first: list[int] = []
         pauses: list[int] = []
         asked: dict[int, tuple[int, int]] = {}
-        """For each stream: the time of its last request, and the last byte of the requested range."""
+        """For each stream: the time of its last request, and the end (exclusive) of the requested range."""
         begun: set[int] = set()
         ended: dict[int, int] = {}
         for step in self.steps:

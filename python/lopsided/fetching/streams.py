@@ -31,7 +31,7 @@ _IDLE_S = 0.05
 
 
 class Job(Protocol):
-    """The interface of a receiver of data: a file, or a client of the proxy."""
+    """Interface of a class that stores the data of a download in a file, or sends the data to a client of the proxy."""
 
     url: Url
     requests: int
@@ -61,7 +61,7 @@ class Job(Protocol):
 
 @dataclass
 class _Look:
-    """The last measurements of a connection."""
+    """The measurements at the last read of a connection's TCP_INFO."""
 
     at: int = 0
     out_of_order: int = 0

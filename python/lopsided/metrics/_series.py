@@ -44,7 +44,7 @@ def positive(name: str, value: float) -> None:
 
 
 def hold(time_s: Array, value: Array, at_s: Array) -> Array:
-    """Returns the latest row's value at each time. A time before the first row gets the first row's value."""
+    """Returns the value of the latest row at or before each time; before the first row, the first row's value."""
     rows = np.searchsorted(time_s, at_s, side="right") - 1
     return np.asarray(value[np.clip(rows, 0, value.size - 1)])
 

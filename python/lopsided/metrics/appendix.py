@@ -1,4 +1,4 @@
-"""Averages as merritt2010's scripts compute them (appendices E to J), for comparison with published numbers.
+"""Computes the same averages as merritt2010's scripts (appendices E to J), for comparison with published numbers.
 
 The scripts average the rows of a log. The log has one row per write of 1,460 bytes, so busy periods have more weight.
 Two scripts estimate throughput as the mean window divided by the mean RTT (MER-A08). As in appendix C, times are in s,
@@ -25,7 +25,7 @@ class DownloadAverages:
     throughput_both_bps: float
     throughput_alone_bps: float
     bdp_both_bytes: float
-    """Mean RTT times downlink rate while both flows are active, in bytes."""
+    """Downlink rate times the mean RTT while both flows are active, in bytes."""
 
 
 def download_averages(
@@ -92,7 +92,7 @@ def maximum_cwnd_bytes(cwnd_bytes: ArrayLike) -> float:
 
 
 def estimated_buffer_packets(max_cwnd_down_bytes: int, max_cwnd_up_bytes: int, uplink_bdp_bytes: int) -> int:
-    """Returns the result of merritt2010's appendix H: the buffer by eq 6.6 in whole packets.
+    """Returns the result of merritt2010's appendix H: the buffer size from eq 6.6, in whole packets.
 
     As in the appendix's script, both divisions are integer divisions (MER-M20).
     """
@@ -109,7 +109,7 @@ class PerformanceRow:
 
 
 def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_bps: float) -> PerformanceRow:
-    """Returns a row of merritt2010's appendix I: the ratio of goodput to rate in both directions together and in each.
+    """Returns a row of merritt2010's appendix I: goodput divided by link rate, for both directions and for each.
 
     Eq 1.2 uses the minimum of both directions instead (MER-A08).
     """

@@ -25,8 +25,8 @@ def bandwidth_delay_product_bytes(rate_bps: float, rtt_s: float) -> float:
 
 
 def one_bdp_buffer_packets(rate_bps: float, rtt_s: float, packet_bytes: float = FULL_PACKET_BYTES) -> float:
-    """Returns the buffer size in packets by the rule of thumb B = RTT C (merritt2010 eq 2.2, after Villamizar and Song;
-    MER-M05)."""
+    """Returns the buffer size in packets that the rule of thumb B = RTT C yields. Source: merritt2010 eq 2.2, after
+    Villamizar and Song; MER-M05."""
     positive("packet size", packet_bytes)
     return bandwidth_delay_product_bytes(rate_bps, rtt_s) / packet_bytes
 
@@ -101,8 +101,9 @@ class Crossing:
 
 
 def diagonal_crossing(configured_packets: ArrayLike, estimated_packets: ArrayLike) -> Crossing:
-    """Finds the smallest buffer size that is at least as large as its own estimate. Source: merritt2010, section
-    6.3, figure 6.2.
+    """Finds the smallest configured buffer size that is at least as large as the size estimated from its run.
+
+    Source: merritt2010, section 6.3, figure 6.2.
 
     The columns have one row per configured size, in increasing order. Raises ValueError if the columns have different
     lengths, or if the sizes do not increase.

@@ -1,4 +1,4 @@
-"""The 95 % confidence interval of a mean by Student's t, for independent runs.
+"""Computes the 95 % confidence interval of a mean over independent runs, with Student's t distribution.
 
 Differences between kinds of runs, such as orders of arrival, are not random. `stratified_interval` uses only the spread
 within each kind (Cochran, Sampling Techniques, chapter 5, equal weights). Do not use the module for medians, or for
@@ -15,7 +15,7 @@ _T95 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
     *(2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
 )
-"""Two-sided 95 % quantiles for 1 to 30 degrees of freedom."""
+"""Two-sided 95 % quantiles of Student's t distribution, for 1 to 30 degrees of freedom."""
 _NORMAL = 1.959964
 
 

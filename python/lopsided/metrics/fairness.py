@@ -29,9 +29,9 @@ def max_min_rates(
 ) -> Array:
     """Returns the max-min fair rate of each flow, in the unit of the capacities; infinite if nothing limits the flow.
 
-    All rates grow in parallel until a link is full or a flow reaches its limit. The rates of these flows are then
-    fixed, and the other rates grow further (progressive filling). Source: Bertsekas and Gallager, Data Networks, 1992,
-    section 6.5.2.
+    All rates grow in parallel until a link is full or a flow reaches its limit. The rate of this flow, or of all flows
+    on this link, is then fixed, and the other rates grow further (progressive filling). Source: Bertsekas and Gallager,
+    Data Networks, 1992, section 6.5.2.
 
     Parameters
     ----------
@@ -128,7 +128,8 @@ def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: f
 def shares_over_time(
     time_s: ArrayLike, delivered_bytes: ArrayLike, t0_s: float, t1_s: float, window_s: float
 ) -> tuple[Array, Array]:
-    """Returns each flow's share of the data of the last `window_s` seconds, from `t0_s + window_s` to `t1_s`.
+    """Returns each flow's share of the bytes delivered in the last `window_s` seconds, at each time from
+    `t0_s + window_s` to `t1_s`.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None
 
 
 def _first_peak(acf: Array) -> int | None:
-    """Returns the row of the highest maximum after the autocorrelation first falls below 0."""
+    """Returns the index of the highest local maximum after the first value below 0; `None` if there is none."""
     below = np.flatnonzero(acf < 0)
     if below.size == 0:
         return None
