@@ -9,6 +9,8 @@ Debian's ns-2.35 runs Reno, ACK filtering and reconstruction as the authors inte
 two repairs (`--ns`). In `queue/red.cc`, RED must also mark packets without ECN capability. In `tcp/tcp.cc`,
 `TcpAgent::timeout_nonrtx` must also send when the burst timer expires. Without such an ns-2, the recorded values of
 ACC/SA and AF/SA are not measured again.
+
+`--table-n` also records ns-2's results for table N of the paper's report. Use Debian's ns-2 for it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 import lopsided as lop
+from lopsided import papers
 from lopsided.cli.terminal import print_line
 from lopsided.data import units
 from lopsided.papers.balakrishnan1999 import measure, ns2
@@ -40,7 +43,9 @@ from lopsided.papers.balakrishnan1999.setup import (
     Line,
     Scheme,
 )
+from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.model import Case
+from lopsided.studies.jobs import run_jobs
 from reference.fidelity import kept, promises, stamps
 from reference.fidelity.cells import hash_of
 from reference.fidelity.chance import Both, Value
@@ -271,6 +276,12 @@ def _measure(recorded: Records, program: str | None, jobs: int) -> None:
             print_line(f"{one.cell}, {one.seed}")
 
 
+def _record_table_n(program: str) -> None:
+    paper = papers.load("balakrishnan1999")
+    needed = [paper.experiment(key) for key in ns2.EXPERIMENTS]
+    ns2.record(program, run_experiments(paper, needed, 1, run_jobs))
+
+
 def main() -> int:
     """Runs the missing cells on ns-2, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.authors", description=__doc__)
@@ -279,7 +290,10 @@ def main() -> int:
         "--ns", metavar="PATH", default=shutil.which("ns"), help="path of ns-2, with or without the repairs"
     )
     parser.add_argument("--jobs", type=int, default=2, help="number of parallel runs")
+    parser.add_argument("--table-n", action="store_true", help="run and record the cells of table N")
     arguments = parser.parse_args()
+    if arguments.table_n and arguments.ns is not None:
+        _record_table_n(arguments.ns)
     recorded = records()
     if not arguments.recorded:
         _measure(recorded, arguments.ns, arguments.jobs)

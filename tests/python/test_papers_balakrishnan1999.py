@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from rich.console import Console
 
 from lopsided import Scenario, papers
 from lopsided.errors import UsageError
-from lopsided.papers.balakrishnan1999 import tables
+from lopsided.papers.balakrishnan1999 import ns2, tables
 from lopsided.papers.balakrishnan1999.setup import AF_SA, LINES, RENO, Scheme
 from lopsided.papers.balakrishnan1999.shared import lossy
 from lopsided.papers.framework.experiments import run_experiments
@@ -62,6 +63,14 @@ def test_forward_losses_have_the_effect_of_the_authors_code(m: Measurements, sch
     assert lossy(m, scheme, "cwnd_packets").median == pytest.approx(authors["cwnd_packets"], rel=0.05)
     assert lossy(m, scheme, "rtt_ms").median == pytest.approx(authors["rtt_ms"], rel=0.05)
     assert lossy(m, scheme, "acks_delivered").median == pytest.approx(authors["acks_delivered"], rel=0.1)
+
+
+def test_table_n_does_not_depend_on_an_installed_ns_2(m: Measurements, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    rows = ns2.table_n(m).data
+    assert rows["Mbit/s_ns-2"].is_not_nan().all()
+    one_way = rows.filter(pl.col("cell").str.starts_with("A"))
+    assert one_way["Mbit/s"].to_list() == pytest.approx(one_way["Mbit/s_ns-2"].to_list(), rel=0.02)
 
 
 def test_the_arithmetic_of_section_4_equals_the_printed_digits(m: Measurements) -> None:

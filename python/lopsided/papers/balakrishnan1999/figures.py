@@ -406,6 +406,6 @@ FIGURES = (
     Figure("5", "Throughput over packet radio", ("radio",), tables.table_5, "Table"),
     Figure("6", "Many connections over packet radio", ("radio-many",), tables.table_6, "Table"),
     Figure("A", "Case A and the authors' code", ("one-way",), tables.table_a, "Table"),
-    Figure("N", "ns-2 and this simulator", ("one-way", "lossy", "two-way"), ns2.table_n, "Table"),
+    Figure("N", "ns-2 and this simulator", ns2.EXPERIMENTS, ns2.table_n, "Table"),
     Figure("K", "Normalised bandwidth ratio and limits", (), tables.table_k, "Table"),
 )
