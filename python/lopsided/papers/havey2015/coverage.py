@@ -16,7 +16,8 @@ from lopsided.papers.havey2015.traces import at_mesh
 
 AQMS = {name: key for key, name in NAMES.items()}
 KEPT = 0.95
-"""A discipline keeps its throughput at a larger RTT if it reaches this fraction of its throughput at 100 ms."""
+"""A discipline keeps its throughput at a larger RTT if its throughput there is at least this fraction of its throughput
+at an RTT of 100 ms."""
 
 
 def of_row(
@@ -95,7 +96,8 @@ def mesh_gain(m: Measurements, _row: PublishedValue) -> float:
 
 
 def from_half(m: Measurements, _row: PublishedValue) -> float:
-    """Returns the largest distance of Compatible TCP's share of the rate from 50 %, in percentage points."""
+    """Returns how far Compatible TCP's share of the rate is from 50 %, in percentage points; the largest of all
+    settings."""
     return float(np.max(np.abs(share_curve(m, "literal").median - 50)))
 
 

@@ -214,8 +214,8 @@ OVERSHOOTS = (("pie", "PIE"), ("codel", "CoDel"), ("ared", "ARED"))
 
 
 def _borrowing_table(m: Measurements) -> Artifact:
-    """Returns a table of modems that may borrow bandwidth: measured throughputs and published short-term
-    throughputs."""
+    """Returns a table for modems that may borrow bandwidth from other modems: their measured throughputs, and the
+    published short-term throughputs."""
     columns = ("throughput_p50_bps", "throughput_p95_bps", "throughput_p99_bps", "throughput_bps", "rtt_p90_ms")
     where = "Section 6.4 / Figure 6.3"
     compared = tuple(

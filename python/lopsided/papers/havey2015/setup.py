@@ -140,8 +140,8 @@ READINGS = {
     "smoothing as printed": ', smoothing = "printed"',
     "base delay kept": ', base_delay = "keep"',
 }
-"""Interpretations of the published formulas. `bound` is a setting of BDP only, so ASQM runs without this
-interpretation."""
+"""Other interpretations of the published formulas. The interpretation `bound` changes only BDP, so ASQM runs without
+it."""
 
 READINGS_5 = _of_modems(
     "readings-5",

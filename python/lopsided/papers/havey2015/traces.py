@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 SEEN_S = 0.2
-"""A hole and the sender's window reduction coincide if they are at most this number of seconds apart: half an RTT plus
-the transmission time of 3 packets at 2 Mbit/s.
+"""A gap in the received data and a reduction of the sender's window count as simultaneous if they are at most this
+number of seconds apart: half an RTT plus the transmission time of 3 packets at 2 Mbit/s.
 """
 APART_S = 1.2
-"""Holes that are less than this number of seconds apart belong to one event. The value is the RTT with a full queue."""
+"""Gaps in the received data that are less than this number of seconds apart count as one event. The value is the RTT
+with a full queue."""
 BEGUN_S = 5.0
 """Time in seconds after which the window of equation 2.2 is past its initial phase."""
 MESH_LOSSES = (0.05, 0.1, 0.15, 0.2)

@@ -56,12 +56,12 @@ listed = Listed.beside(__file__)
 
 
 def value(m: Measurements, line: AccessLine, column: str, packets: int, unit: str = "bytes") -> Spread:
-    """Returns a measured column for one setting of the sweep."""
+    """Returns the measured values of one column of the sweep, for one buffer setting."""
     return m.value("sweep", column, line=line.name, unit=unit, uplink_packets=packets)
 
 
 def predicted(line: AccessLine, packets: float, unit: str) -> model.Windows:
-    """Returns the windows that the model predicts for one setting."""
+    """Returns the windows that the model predicts for one buffer setting."""
     down, up = (
         model.room(size, rate, RTT_S) for size, rate in ((DOWNLINK_BUFFER, line.down_bps), (packets, line.up_bps))
     )

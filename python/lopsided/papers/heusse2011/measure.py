@@ -40,7 +40,8 @@ def _packets(run: Run, way: str) -> Array:
 
 
 def two_way(run: Run, case: Case) -> Mapping[str, float]:
-    """Returns one row: goodputs, relative throughputs, windows, and the use of both buffers."""
+    """Returns one row with the goodputs, the relative throughputs, the windows, and the fractions of time in which each
+    buffer is full or empty."""
     end = max(float(row["stop_s"]) for row in run.flows.rows())
     flows = traces_of(run, ("download", "upload"))
     down, up = (flows[name].goodput_bps(WARM_UP_S, end) for name in ("download", "upload"))

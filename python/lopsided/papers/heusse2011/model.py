@@ -26,7 +26,7 @@ ACKS_PER_SEGMENT = 0.5
 """Number of ACKs per segment: a delayed ACK acknowledges two segments."""
 
 PAYLOAD = 1448 / 1500
-"""Payload bytes per byte of a full packet."""
+"""Fraction of a full packet's bytes that are payload."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def pipe(rtt_s: float) -> float:
 
 
 def lossy(m: Measurements) -> Iterable[tuple[float, float, float, float, float]]:
-    """Yields for each case: RTT, k, loss probability, the abstract's product, and utilisation."""
+    """Yields RTT, k, loss probability, the product that the abstract uses, and the utilisation, for each case."""
     for rtt in LOSSY_RTTS:
         for k in LOSSY_ASYMMETRIES:
             for loss in LOSSES:

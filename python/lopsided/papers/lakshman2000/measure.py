@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 PAYLOAD = 960 / 1000
-"""Payload bytes per byte of a packet."""
+"""Fraction of a packet's bytes that are payload."""
 
 
 def _window_s(run: Run) -> tuple[float, float]:

@@ -287,7 +287,7 @@ def table_6_2(m: Measurements) -> Artifact:
 
 
 def _said_again(m: Measurements) -> Iterable[Comparison]:
-    """Returns the published estimates that sections 1, 6.3 and 6.5 repeat."""
+    """Compares the published estimates that sections 1, 6.3 and 6.5 of the thesis repeat."""
     find = m.published.find
     at_estimate = {line: _at_printed_size(m, line) for line in LINES}
     again = "as in table 6.2"

@@ -150,8 +150,8 @@ def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _logged(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Returns the performance by eq 1.2, from the mean logged window divided by the mean logged RTT, as in scripts E, F
-    and I (MER-A08)."""
+    """Returns the performance according to equation 1.2 of the thesis. Each throughput is the mean logged window
+    divided by the mean logged RTT, as in the scripts of appendices E, F and I (MER-A08)."""
     shares: dict[str, float] = {}
     for name, trace, rate in (("down", both.download, rates.down_bps), ("up", both.upload, rates.up_bps)):
         rtt, _ = logged(trace, trace.srtt_ms, both.start_s, both.end_s)

@@ -30,10 +30,11 @@ class Reading:
 
 
 GOODPUT = Reading("goodput", "", "performance", "down_share", "up_share")
-"""Performance by eq 1.2, computed from the bytes that the application receives (MER-A08)."""
+"""Performance according to equation 1.2 of the thesis, computed from the bytes that the application receives
+(MER-A08)."""
 
 WINDOWS = Reading("mean window over mean RTT", "-by-windows", "logged_performance", "logged_down", "logged_up")
-"""Performance by eq 1.2, computed as in the scripts of the thesis (appendices E, F and I)."""
+"""Performance according to equation 1.2 of the thesis, computed as in the scripts of appendices E, F and I."""
 
 BOTH_READINGS = (GOODPUT, WINDOWS)
 
@@ -49,7 +50,7 @@ def at(m: Measurements, line: AccessLine, packets: float, column: str) -> Spread
 
 
 def main(m: Measurements, column: str, experiment: str = "sweep") -> Curve:
-    """Returns a measured column of chapter 5's link as a function of the uplink buffer."""
+    """Returns a measured column as a function of the uplink buffer, for the link of the thesis's chapter 5."""
     return curve(m, MAIN, column, experiment)
 
 
@@ -59,14 +60,14 @@ def sizes() -> Array:
 
 
 def printed_size(m: Measurements, line: AccessLine) -> PublishedValue:
-    """Returns the estimate for a link in table 6.2, in packets."""
+    """Returns the published buffer size of a link in packets, from table 6.2."""
     return m.published.find("Table 6.2", "estimated_uplink_buffer", link=line.name)
 
 
 def crossing(
     m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep"
 ) -> metrics.Crossing:
-    """Returns the point at which the estimate of eq 6.6 equals the configured buffer size."""
+    """Returns the point at which the buffer size estimated by equation 6.6 equals the configured buffer size."""
     found = curve(m, line, column, experiment)
     return metrics.diagonal_crossing(found.x, found.median)
 

@@ -68,7 +68,8 @@ def phase_1_similar(m: Measurements) -> Verdict:
 
 @listed
 def phase_2_near_70(m: Measurements) -> Verdict:
-    """The mean download share without Vegas is near the published 70 %. The letter treats Vegas separately."""
+    """The mean download share of all variants except Vegas is near the published 70 %. The letter discusses Vegas
+    separately."""
     verdict = near([percent("mean except Vegas", mean_over(m, OTHERS, "share_2"), share(m, 2))])
     return verdict.but(*(percent(each.title, value(m, each, "share_2")) for each in FLAVOURS))
 
@@ -129,9 +130,10 @@ def phase_3_below_40(m: Measurements) -> Verdict:
 
 @listed
 def one_setting_gives_both(m: Measurements) -> Verdict:
-    """With the same upload window from figure W, the mean share is near 70 % in phase 2 and at most 40 % in phase 3.
+    """One limit of the upload's window, from figure W, gives both published results.
 
-    The mean of phase 2 excludes Vegas. The note lists the statements whose verdict changes with this window.
+    The mean download share is near 70 % in phase 2 (without Vegas), and at most 40 % in phase 3. The note lists the
+    statements whose verdict changes with this limit.
     """
     measured: list[Measured] = []
     found: list[int] = []
@@ -152,7 +154,8 @@ def one_setting_gives_both(m: Measurements) -> Verdict:
 
 
 def _changes(m: Measurements, window: int) -> str:
-    """Returns a note that lists the statements whose verdict changes with an upload window of figure W."""
+    """Returns a note that lists the statements whose verdict changes if the upload's window has this limit of figure
+    W."""
     others = [claim for claim in CLAIMS if claim.needs == ("phases",)]
     there = judge(others, m.instead("phases", "windows", upload_window_kib=window))
     moved = [(each, claim.check(m).holds) for each, claim in zip(there, others, strict=True)]

@@ -123,7 +123,7 @@ def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable
 def _sweep(
     title: str, subtitle: str, x: str, experiment: str, over: str, axis: Sequence[float], note: str = ""
 ) -> Plot:
-    """Returns a plot of the download shares in phases 2 and 3 as functions of the varied setting."""
+    """Returns a plot of the download's shares in phases 2 and 3, as functions of the setting on the x axis."""
     panels = tuple(
         Panel(
             "% of phase 1",

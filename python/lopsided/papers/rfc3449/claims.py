@@ -28,7 +28,8 @@ from lopsided.papers.rfc3449.setup import DEEP, DS, IN_TABLES, KS, OF_RFC, SMALL
 from lopsided.papers.rfc3449.shared import HARMS_UP, HELPS, goodput_bps, is_good, judged, mean, ratios, worst
 
 FILLS = 95
-"""The download fills its line if its goodput is at least this percentage of the goodput at the smallest k."""
+"""The download counts as filling its line if its goodput is at least this percentage of its goodput at the smallest
+k."""
 CLEAR = 0.9
 """A quantity counts as clearly lower than another if their ratio is below this value."""
 
@@ -172,7 +173,7 @@ NOT_AS_ADVISED: dict[str, tuple[str, ...]] = {
     "today": ("delayed", "acc", "wpm", "ace", "vj", "rohc", "filter-paced", "per-flow", "acks-first"),
     "quic": ("delayed", "per-flow"),
 }
-"""Mechanisms for which the RFC's advice is recorded as failing."""
+"""For each experiment, the mechanisms whose results contradict the advice of the RFC."""
 
 
 def _advice(statements: Statements, experiment: str, prefix: str, advice: str) -> Iterator[Claim]:

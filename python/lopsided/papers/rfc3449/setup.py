@@ -188,8 +188,8 @@ IN_SHORT = ("delayed", "filter")
 
 
 def _cases(stack: str, paths: Iterable[Path], alone: Sequence[str]) -> Iterator[Case]:
-    """Yields the cases with an upload, with and without each mechanism. The mechanisms in `alone` also run without an
-    upload."""
+    """Yields the cases with an upload: one without any mechanism, and one for each mechanism. The mechanisms in `alone`
+    also run without an upload."""
     own = {} if stack == "then" else NEW
     for path in paths:
         for each in ALL:

@@ -20,10 +20,9 @@ from lopsided.papers.rfc3449.setup import JUDGED_ON, LOADS, Mechanism, Path
 HELPS = MORE
 """A mechanism helps if it raises a direction's goodput by at least 10 %, in the geometric mean over the paths."""
 HARMS_DOWN = 0.8
-"""A mechanism harms a path on which the download keeps less than this fraction of its goodput."""
+"""A mechanism harms a path if the download's goodput falls below this fraction of its goodput without the mechanism."""
 HARMS_UP = 0.5
-"""A mechanism harms a path on which the upload keeps less than this fraction of its goodput.
-
+"""A mechanism harms a path if the upload's goodput falls below this fraction of its goodput without the mechanism.
 Section 5.4.2 warns of the "starvation" of data.
 """
 LEAST = 0.01

@@ -144,7 +144,8 @@ def linux_does_the_same(m: Measurements) -> Verdict:
 
 @listed
 def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
-    """Judges the ratio of measured to published RTT in tests with known windows (baselines 5 to 8, Combos 7 to 12)."""
+    """Judges the ratio of the measured to the published RTT, for the tests whose windows are known (baselines 5 to 8,
+    Combos 7 to 12)."""
     places = [(test, flow) for test in (*DELAYED, *PAIRED) for flow in test.flows]
     behind, beyond = (
         np.array([value(m, *(test, column, flow)).median / printed_number(m, test, flow, RTT) for test, flow in places])

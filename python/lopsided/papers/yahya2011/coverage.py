@@ -64,7 +64,8 @@ _RANGES: dict[str, tuple[str, Reader]] = {
     "group 2, 400 ms, HIGHSPEED, flow 1": ("throughput", _mean(NO_LOSS[10:11], "S1")),
     "group 2, 400 ms, WESTWOOD, flow 1": ("throughput", _mean(NO_LOSS[11:], "S1")),
 }
-"""Functions for published values about several tests, by their item in `published.csv`."""
+"""For published values about several tests: the functions that compute the measured values, each for its item in
+`published.csv`."""
 
 COVERAGE = (
     *_logged("elapsed_time elapsed_time_printed", "elapsed_s"),

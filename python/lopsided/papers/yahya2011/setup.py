@@ -28,9 +28,10 @@ SECOND_DELAY_MS = 100
 """Netem's delay at Sender2 in all tests, in ms."""
 
 BUFFERS = {20: 249_856, 100: 1_249_280, 200: 2_498_560, 400: 4_999_168}
-"""RWIN in bytes in tests with two flows, by Sender1's delay in ms (YAH-M02)."""
+"""Receive window in bytes for tests with two flows; the key is Sender1's delay in ms (YAH-M02)."""
 BUFFER_ALONE = {0: 87_380, 100: 2_498_560}
-"""RWIN in bytes in tests with one flow, by Sender1's delay in ms. The value for no delay is Linux's default."""
+"""Receive window in bytes for tests with one flow; the key is Sender1's delay in ms. The value for a delay of 0 is
+Linux's default."""
 
 UNSCALED = 65_535
 """Linux's default window in bytes: 75 % of a buffer of 87,380 bytes."""
@@ -181,7 +182,7 @@ def _of_tests(
     keep: bool = False,
     only_in_full: bool = False,
 ) -> Experiment:
-    """Returns an experiment with these tests, windows and additional settings `more`."""
+    """Returns an experiment that runs these tests with these windows and the additional settings `more`."""
     cases = tuple(Case(SCENARIO, {**_settings(test, windows(test)), **more(test)}, test.labels) for test in tests)
     return Experiment(
         key, summary, cases, measure, keep, full_repetitions=full_repetitions, usual=usual, only_in_full=only_in_full

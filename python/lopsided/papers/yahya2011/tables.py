@@ -46,7 +46,7 @@ from lopsided.papers.yahya2011.shared import (
 )
 
 Place: TypeAlias = tuple[Test, str]
-"""A test and one of its flows, for one row of a table."""
+"""A test, and the name of the flow that a table row describes."""
 
 _FLOW: Columns[Place] = {
     "test": lambda place: place[0].name,
@@ -75,7 +75,8 @@ _QUANTITIES = (
     (RTT, "rtt_ms", "rtt_ms", 1.0),
     (RETRANSMITTED, "retransmitted_packets", "retransmits", 1.0),
 )
-"""Published quantities of a flow: metric, measured column, heading, and unit factor."""
+"""Published quantities of a flow: name of the metric, measured column, heading, and the factor that converts the
+unit."""
 
 
 def _measured(m: Measurements, column: str, experiment: str = "", scale: float = 1.0) -> Callable[[Place], float]:

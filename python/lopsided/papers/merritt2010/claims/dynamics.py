@@ -63,11 +63,10 @@ def phase_drifts(m: Measurements) -> Verdict:
 
 @listed
 def losses_synchronise(m: Measurements) -> Verdict:
-    """The fraction of the download's window reductions that are within 1 s of an upload's reduction rises with the
-    uplink buffer.
+    """Window reductions of download and upload synchronise more if the uplink buffer is larger.
 
-    The fraction is relative to chance: it is divided by the fraction that is expected for unrelated windows. With a
-    buffer of 50 packets, this ratio is at least 2.
+    The measure is the fraction of the download's reductions that are within 1 s of an upload's reduction, divided by
+    the fraction that unrelated windows would have. With a buffer of 50 packets, this ratio is at least 2.
     """
     lift = main(m, "falls_together_lift")
     return all_of(
@@ -99,7 +98,8 @@ def out_of_phase_is_better(m: Measurements) -> Verdict:
 
 @listed
 def phase_rule(m: Measurements) -> Verdict:
-    """Eqs 2.4, 2.5 and 6.5 predict the sign of the measured phase score in all settings with a clear phase."""
+    """The thesis's equations 2.4, 2.5 and 6.5 predict the sign of the measured phase score in all settings with a clear
+    phase."""
     agree = judged = out = 0
     for line in LINES:
         estimates, scores = (curve(m, line, name).median for name in ("estimate_packets", "phase_score"))
@@ -126,7 +126,7 @@ def phase_rule(m: Measurements) -> Verdict:
 
 @listed
 def ack_compression_grows(m: Measurements) -> Verdict:
-    """The fraction of the upload's bytes with compressed ACKs rises with the uplink buffer."""
+    """The larger the uplink buffer, the larger is the fraction of the upload's bytes whose ACKs arrive compressed."""
     download = rises("the download's compressed share", main(m, "compressed_share_down", "acks"))
     upload = rises("the upload's compressed share", main(m, "compressed_share_up", "acks"), rank=0.6)
     return upload.but(*download.measured, why=f"For comparison, {download.reason}: the download's ACKs wait in R2")
@@ -134,8 +134,8 @@ def ack_compression_grows(m: Measurements) -> Verdict:
 
 @listed
 def acks_queue_and_burst(m: Measurements) -> Verdict:
-    """The download's fraction of bytes with compressed ACKs, and its bytes per burst, both rise with the uplink
-    buffer."""
+    """The larger the uplink buffer, the larger is the fraction of the download's bytes whose ACKs arrive compressed,
+    and the longer are the download's bursts."""
     return all_of(
         rises("compressed share", main(m, "compressed_share_down", "acks"), rank=0.6),
         rises("mean burst", main(m, "burst_down_bytes", "acks"), "kB", rank=0.6, scale=1e-3),
@@ -239,7 +239,8 @@ def rtt_variability_rises(m: Measurements) -> Verdict:
 
 @listed
 def asymmetry_steepens_variability(m: Measurements) -> Verdict:
-    """The RTT's standard deviation rises more steeply with the uplink buffer on links with a higher asymmetry."""
+    """The RTT's standard deviation rises more steeply with the uplink buffer on links with a higher ratio of downstream
+    to upstream rate."""
     slopes = {line: float(np.polyfit(sizes(), curve(m, line, "rtt_std_ms").median, 1)[0]) for line in LINES}
     found = [number(f"{line.name}: slope", slope, "ms per packet") for line, slope in reversed(slopes.items())]
     return ordered(found, by=1)

@@ -62,7 +62,8 @@ def acks_alone_never_queue(m: Measurements) -> Verdict:
 
 @listed
 def estimates(m: Measurements) -> Verdict:
-    """On each link, the threshold of eq 6.6 is within one sweep step of the published estimate."""
+    """On each link, the buffer at which equation 6.6 of the thesis is just met is within one sweep step of the
+    published estimate."""
     verdicts: list[Verdict] = []
     for line in LINES:
         printed = printed_size(m, line)
