@@ -192,7 +192,8 @@ impl MergePoint {
             rest.shrink_to(places - places / 4);
         }
         if MANY * rest.len() <= taken && rest.capacity() > spare.capacity() {
-            let few = rest.drain(..).collect();
+            let mut few = Waiting::with_capacity(rest.len());
+            few.append(&mut rest);
             *spare = std::mem::replace(&mut rest, few);
         }
         // Packets of this batch may have passed through the link and further links back to this merge point.
