@@ -34,7 +34,8 @@ _SETTLED_S = 10.0
 """An unlocked hidden folder counts as abandoned after this number of seconds without a change. A new folder is locked
 immediately."""
 _LONGEST = 200
-"""Maximum number of bytes of the original name that a hidden name contains. File systems allow 255 bytes per name."""
+"""A hidden name contains at most this many bytes of the original name, because file systems limit a name to 255
+bytes."""
 _MARK_WITHIN = 8192
 """Number of bytes at the start and at the end of an image that are searched for `MARK`. matplotlib writes metadata at
 the start of PNG and SVG, and at the end of PDF."""
@@ -230,7 +231,7 @@ def _also(source: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Exchanges the names of two folders in one step. Raises OSError if the system does not support this."""
+    """Exchanges the names of two folders atomically. Raises OSError if the system does not support this."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
     except TypeError:  # Windows

@@ -82,7 +82,7 @@ class Drawn(OfTables):
 
 
 def probes(seed: int) -> list[Probe]:
-    """Returns simulated runs. If the digest of a run changes, the page is out of date."""
+    """Returns three simulated runs. If the digest of one of them changes, this draw's fidelity page is out of date."""
     return [Probe(one.name, one.scenario()) for one in draw(seed, 3)]
 
 
@@ -136,8 +136,8 @@ def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> 
     marks = name == "down" and chance.random() < 0.2
     queue = _red(chance, packets) if marks else {"limit": f"{packets} packets"}
     found: dict[str, object] = {"rate": f"{rate_bps} bit/s", "queue": queue}
-    # RED needs a shaper in front of the line. RED's average queue length decreases while an empty queue is in front of
-    # a plain serializer, but not in front of the kernel world's htb.
+    # A RED queue always gets a shaper. Without one, the kernel world uses htb and the simulator a plain serializer. While
+    # the queue is empty, RED's average queue length decreases in front of the serializer, but not in front of htb.
     if chance.random() < 0.5 or marks:
         # A tbf's burst must be at least one full packet. 1,500 bytes need 33 ATM cells with PPPoE over ATM.
         found["shaper"] = {"burst": f"{2000 if cells else 1600} B"}

@@ -66,7 +66,7 @@ def listed(numbers: Iterable[Measured]) -> str:
 
 
 def measured(one: Measured) -> str:
-    """Formats a number of a verdict, and its published value, if there is one."""
+    """Formats one measured value of a verdict, followed by the published value if there is one."""
     text = f"{one.name}: {value(one)}"
     return f"{text} (printed {one.published})" if one.published else text
 

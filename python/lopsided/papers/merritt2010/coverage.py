@@ -30,7 +30,7 @@ def at_buffer(m: Measurements, _row: PublishedValue, line: int, packets: float |
 
 
 def at_estimates(m: Measurements, row: PublishedValue) -> float:
-    """Returns the lowest performance over all links at their published estimates."""
+    """Returns the lowest performance over all links, each with the buffer size that the thesis estimates for it."""
     return min(at_buffer(m, row, line).median for line in range(len(LINES)))
 
 

@@ -273,7 +273,7 @@ def uplink_delays_acks(m: Measurements) -> Verdict:
 
 @listed
 def acks_bunch(m: Measurements) -> Verdict:
-    """For each variant in phase 2, the ACKs of at least 33 % of the download's bytes are compressed. This fraction is
+    """In phase 2, compressed ACKs acknowledge at least 33 % of the download's bytes with each variant. This fraction is
     at least twice the fraction in phase 1."""
     verdicts: list[Verdict] = []
     for each in FLAVOURS:

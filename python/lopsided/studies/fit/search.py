@@ -98,8 +98,8 @@ class Search:
     _begins: dict[str, float] = field(default_factory=dict[str, float])
     """Starting position of each parameter (see `Parameter.value`), the same for all structures. Default: 0."""
     _settled: str | None = None
-    """Key of the structure that is closest on average over several trials; `None` if structures were not compared in
-    this way."""
+    """Key of the structure whose runs are closest to the measurement on average over several trials; `None` if the
+    structures were not compared by several trials."""
 
     _final: Trial | None = None
     """The best trial of the search. Parameters that the data did not determine have their starting values."""

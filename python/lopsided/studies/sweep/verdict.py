@@ -133,7 +133,7 @@ def _extremes(rows: list[Row], column: str) -> tuple[Row, Row]:
 
 
 def _place(row: Row, axes: list[str], *, named: bool = False) -> str:
-    """Returns a row's settings as text. With a single axis, later sentences omit the key."""
+    """Returns a row's settings as text. With a single axis, the text contains the key only if `named` is true."""
     found = [(*axis_setting(axis), row[axis]) for axis in axes]
     if len(axes) == 1 and not named:
         return " ".join(filter(None, (str(found[0][2]), found[0][1])))
