@@ -269,7 +269,8 @@ def test_scalable_keeps_the_unfairness_it_finds():
 
 
 def test_rtt_unfairness_of_reno_and_of_cubic():
-    # Lakshman and Madhow 1997: Reno's exponent is between 1 and 2. CUBIC's growth does not depend on the RTT.
+    # Lakshman and Madhow 1997: Reno's goodput is proportional to RTT^-a, where a is between 1 and 2. The growth of
+    # CUBIC's window does not depend on the RTT.
     matrix = fairness.matrix(["reno", "cubic"], [20, 80], "10M", pairs="intra", harm=False, duration=90, repeat=6)
     reno, cubic = (cell(matrix, Contender(cc, 20), Contender(cc, 80))["rtt_exponent"] for cc in ("reno", "cubic"))
     # The exponent is 2 if both flows lose packets in every loss event. The bound of 2.2 allows for the sampling error.

@@ -236,8 +236,8 @@ class Variant:
 class Assumption:
     """A setting that the paper does not state: the assumed value, the reason, and alternatives.
 
-    The experiments in `experiments` (default: `Paper.varied`) are repeated under each variant. `fits` names the
-    statements whose printed numbers determined the assumed value. The origin of these statements is `fitted`.
+    The experiments in `experiments` (default: `Paper.varied`) are repeated with each alternative. `fits` names the
+    statements whose printed numbers determined the assumed value. Reports count these statements as fitted.
     """
 
     key: str

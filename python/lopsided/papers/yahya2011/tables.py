@@ -296,8 +296,8 @@ def window_base(delay_ms: int, rate_mbit: int) -> int:
 
 
 def products(m: Measurements) -> Artifact:
-    """Returns a table with the products of sections 2.2.1 and 2.2.3. All products match the report (YAH-M02,
-    YAH-E06)."""
+    """Returns a table of the bandwidth-delay products in sections 2.2.1 and 2.2.3. All of them match the report
+    (YAH-M02, YAH-E06)."""
 
     def printed_window(group: str, metric: str) -> PublishedValue:
         return m.published.find("Section 2.2.3", metric, group=group, setting="RWIN/BDP")

@@ -89,8 +89,8 @@ def compare_runs(
     tolerances: Mapping[str, float] = TOLERANCES,
     window: Window | None = None,
 ) -> Comparison:
-    """Compares the saved runs of each name with the runs of the last name. Each name has the same number of runs. Runs
-    at the same position form a pair."""
+    """Compares each named group of saved runs with the last group. All groups have the same number of runs. Runs at the
+    same position form a pair."""
     check_names(list(runs))
     _check_quantities(tolerances)
     measured = {name: [measure(run, window) for run in found] for name, found in runs.items()}

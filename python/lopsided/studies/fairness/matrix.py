@@ -177,7 +177,8 @@ def _alone_rows(run: Run, study: Plan, side: Contender, queue_rtt_ms: float, com
     pair.
 
     Both rows cover the measured period of a pair, relative to the start of the side. In a pair, the second side starts
-    later by the lead. In a run alone, its period therefore begins earlier by the lead.
+    `lead_s` seconds after the first side. A side that runs alone starts at 0. Its measured period as the second side
+    therefore begins `lead_s` seconds earlier than in a pair.
     """
     (flows,) = _flows_of_sides(run)
     rows: list[Row] = []

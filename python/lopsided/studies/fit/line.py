@@ -243,7 +243,7 @@ class Draft:
                 known = seen.buffer_bytes is not None and not seen.mixed
                 error = BUFFER_MEASURED if known else None
                 if seen.observed and seen.observed.buffer_packets:
-                    # The interval of a small buffer includes the neighbouring numbers of packets.
+                    # For a small buffer, BUFFER_ERROR is less than 2 packets. The measurement is not that exact.
                     bound = max(BUFFER_ERROR, 2 / seen.observed.buffer_packets)
                     found.append(_direct(f"buffer.{way}", seen.first_buffer_bytes, "B", bound))
                 else:

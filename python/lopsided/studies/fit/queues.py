@@ -60,10 +60,10 @@ unknown."""
 CELL, CELL_PAYLOAD = 53, 48
 """Size in bytes of an ATM cell and of its payload (ITU-T I.361)."""
 MOST_AHEAD = 1.2
-"""A line has a shaper with a bucket only if packets leave earlier than its rate allows, by the transmission time of at
+"""A packet counts for `OFTEN_AHEAD` if it leaves earlier than the line's rate allows, by the transmission time of at
 least this number of full packets."""
 OFTEN_AHEAD = 5
-"""A line has a shaper with a bucket only if at least this number of packets leave earlier than its rate allows."""
+"""The line has a token-bucket shaper only if at least this number of packets leave earlier than its rate allows."""
 BUCKETS = (3_000, 6_000, 12_000, 24_000)
 """Bucket sizes in bytes that are tried for a capture in front of the line, if the other direction shows no bucket."""
 BETTER = 0.8
@@ -165,7 +165,7 @@ def _read(path: str | Path, clients: Collection[str], servers: Collection[str]) 
     ).of(used)
 
 
-# --- behind the line --------------------------------------------------------------------------------------------------
+# --- Queues measured behind the line ----------------------------------------------------------------------------------
 
 
 def _behind(log: _Log) -> Observed | None:

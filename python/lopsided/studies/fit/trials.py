@@ -48,12 +48,13 @@ class View:
 
 @dataclass(frozen=True)
 class Trial:
-    """A simulated scenario: structure, positions and distance from the capture."""
+    """One simulated candidate: its structure, the values of its parameters, and the distance of its statistics from
+    those of the capture."""
 
     number: int
     structure: Structure
     positions: tuple[float, ...]
-    """Positions of the parameters, in units of their spreads."""
+    """Values of the parameters as distances from their starting values, in units of their spreads."""
     distance: float
     apart: NDArray[np.float64] = field(repr=False)
     """Differences of all statistics, in units of their tolerances."""

@@ -27,10 +27,11 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Model:
-    """The buffer that inequality 6.6 of merritt2010 recommends, rounded down. At this size, the inequality's estimate
-    equals the configured size (figure 6.2).
+    """The buffer size in packets that inequality 6.6 of merritt2010 recommends, rounded down. If a buffer of this size
+    is configured, the inequality recommends the same size (figure 6.2).
 
-    `packets` is `None` if there is no such size. The windows were measured with the closest tested buffer.
+    `packets` is `None` if no size satisfies this. The congestion windows in the inequality were measured with the
+    closest tested buffer.
     """
 
     packets: int | None
