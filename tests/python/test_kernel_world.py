@@ -244,6 +244,17 @@ def test_leftovers_of_a_run_and_its_watchdog_are_removed_at_the_next_start(
     assert not list(tmp_path.glob("lopsided-kernel-*"))
 
 
+def test_the_folder_is_removed_if_the_program_fails_just_before_the_caller_ends(tmp_path: Path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    command = [sys.executable, str(backend.WATCHDOG), "virtual", str(folder), "false"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as watchdog:
+        assert wait_for((folder / "guest.pid").exists)
+        time.sleep(0.2)
+    assert watchdog.returncode == 1
+    assert not folder.exists()
+
+
 def wait_for(condition, seconds: float = 60.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:

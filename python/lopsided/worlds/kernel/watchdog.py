@@ -19,6 +19,8 @@ from pathlib import Path
 
 ADDR_NO_RANDOMIZE = 0x0040000
 URGENCY = 10
+CLOSE_MS = 1000
+"""After a program has failed, the watchdog waits this long for the end of the caller."""
 
 
 def prepare(time: str) -> None:
@@ -38,11 +40,17 @@ def main(folder: str, command: list[str]) -> int:
     Path(folder, "guest.pid").write_text(str(process.pid))
     poll = select.poll()
     poll.register(0, select.POLLIN | select.POLLHUP)
-    poll.register(os.pidfd_open(process.pid), select.POLLIN)
+    pidfd = os.pidfd_open(process.pid)
+    poll.register(pidfd, select.POLLIN)
     abandoned = any(fd == 0 for fd, _ in poll.poll())
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     status = process.wait()
+    if status != 0 and not abandoned:
+        # If the caller is killed, the kernel closes the caller's files one after the other. The program may therefore
+        # fail before this end of the pipe is closed.
+        poll.unregister(pidfd)
+        abandoned = bool(poll.poll(CLOSE_MS))
     if abandoned:
         shutil.rmtree(folder, ignore_errors=True)
     return status
