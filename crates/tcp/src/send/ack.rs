@@ -260,11 +260,14 @@ impl Sender {
                 }
                 outcome.update_rate_sample(sent.sent_at, stamp);
             }
+            let sample = now - sent.sent_at;
+            outcome.shortest_rtt = Some(outcome.shortest_rtt.map_or(sample, |shortest| shortest.min(sample)));
             if sent.was_ever_retransmitted() {
                 retransmission_acked = true;
+                outcome.last_once_rtt = None;
                 continue;
             }
-            let sample = now - sent.sent_at;
+            outcome.last_once_rtt = Some(sample);
             newest_once = Some(sample);
             if !sent.is_sacked() {
                 outcome.first_rtt.get_or_insert(sample);
@@ -375,7 +378,13 @@ impl Sender {
                 timed => timed,
             },
             RtoRule::Ticks { .. } => {
-                outcome.newest_rtt.into_iter().for_each(|rtt| flight.rtt.sample_by_ack(rtt));
+                // balakrishnan1999 section 8.3: this RTT comes from the echo, so that it also has samples of ACKs that
+                // cover retransmissions. Without timestamps, duplicate ACKs show which segment the peer acknowledges:
+                // the segment that was sent last and fills a gap, or without a gap the last segment of the data.
+                let gap = flight.rtt.has_gap(outcome.duplicate, outcome.una_advanced);
+                let resent = if gap { outcome.shortest_rtt } else { outcome.last_once_rtt };
+                let exact = outcome.newest_rtt.or_else(|| if has_timestamps { echoed() } else { resent });
+                exact.into_iter().for_each(|rtt| flight.rtt.sample_by_ack(rtt));
                 if has_timestamps { echoed() } else { flight.take_timed(now) }
             }
             RtoRule::FreeBsd { .. } if has_timestamps => echoed(),

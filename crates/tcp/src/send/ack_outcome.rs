@@ -84,6 +84,11 @@ pub(crate) struct AckOutcome {
     pub first_rtt: Option<Duration>,
     /// RTT of the last segment that the ACK covers; `None` if that segment was retransmitted.
     pub newest_rtt: Option<Duration>,
+    /// RTT of the last segment that the ACK covers; `None` if that segment was retransmitted. Unlike `newest_rtt`, this
+    /// value exists if the ACK covers retransmissions of earlier segments.
+    pub last_once_rtt: Option<Duration>,
+    /// Time since the last transmission of any segment that the ACK covers.
+    pub shortest_rtt: Option<Duration>,
     /// RTT of the first newly SACKed segment that was sent only once.
     pub sack_rtt: Option<Duration>,
     /// RTT of the last newly SACKed segment that was sent only once.

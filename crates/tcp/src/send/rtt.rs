@@ -21,6 +21,8 @@ pub(crate) struct RttEstimator {
     srtt: Option<Duration>,
     /// RTT smoothed over every ACK. Used only if `srtt` is updated by one segment per window.
     by_ack: Option<Duration>,
+    /// True if a duplicate ACK arrived after the last ACK of new data: the peer misses a segment.
+    gap: bool,
     /// SRTT in 1/8 tick and mean deviation in 1/4 tick. Used only if the RTO is computed in ticks.
     in_ticks: Option<(u64, u64)>,
     /// RFC 6298's RTTVAR; for Linux the current mean deviation (`mdev`).
@@ -45,6 +47,7 @@ impl RttEstimator {
             grain,
             srtt: None,
             by_ack: None,
+            gap: false,
             in_ticks: None,
             deviation: Duration::ZERO,
             round_max: Duration::ZERO,
@@ -68,6 +71,13 @@ impl RttEstimator {
     /// Adds the sample of an ACK, for a stack that computes its RTO from one segment per window.
     pub fn sample_by_ack(&mut self, rtt: Duration) {
         self.by_ack = Some(self.by_ack.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
+    }
+
+    /// True if the peer missed a segment until this ACK. Call once per ACK.
+    pub fn has_gap(&mut self, duplicate: bool, progress: bool) -> bool {
+        let before = self.gap;
+        self.gap = !progress && (before || duplicate);
+        before
     }
 
     /// The current mean deviation, as `tcp_info` reports it.

@@ -288,6 +288,26 @@ fn max_burst_limits_each_burst_and_spreads_bursts_over_the_rtt() {
     t.expect_train(201, 14_001, 16_001);
 }
 
+#[test]
+fn the_pause_between_bursts_follows_an_ack_that_was_late_and_not_lost() {
+    // Balakrishnan, Padmanabhan and Katz 1999, section 8.3: the exact SRTT has a sample of every ACK of new data.
+    let mut t =
+        Script::established(Profile { max_burst: 1, initial_window_segments: 4, ..Profile::ns2_reno() }, NO_SACK);
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 4001);
+    // The first sample is 100 ms, and the window is 5 segments.
+    t.inject(200, "ack 1001");
+    t.expect(200, "4001:5001 .");
+    t.expect(220, "5001:6001 .");
+    // ACKs wait in a queue for so long that the timer expires. The late ACK covers the retransmission. Its sample is that
+    // of the last segment, 500 ms, so the SRTT is 150 ms. The window is 2 segments.
+    t.expect(500, "1001:2001 .");
+    t.inject(720, "ack 6001");
+    t.expect(720, "6001:7001 .");
+    t.expect_nothing_until(794);
+    t.expect(795, "7001:8001 .");
+}
+
 /// Simulates a connection that sends one segment every 100 ms until `until_ms`. Returns the first window and each
 /// changed window, in segments.
 fn windows_of_a_slow_application(profile: Profile, until_ms: u32) -> Vec<u64> {
