@@ -18,7 +18,8 @@ from lopsided.errors import UsageError
 
 @dataclass(frozen=True)
 class Entry:
-    """A name with its description. The description includes the source, if there is one."""
+    """An accepted name with its description. The description also states the source, such as a paper, if there is
+    one."""
 
     name: str
     text: str = ""
@@ -37,7 +38,7 @@ ACK_POLICIES: Mapping[str, str] = {
     "growing": "Each ACK covers one segment more than the last, up to max_delack (Altman and Jimenez 2003).",
     "tack": "Four ACKs per round trip (after TACK, Li et al. 2020).",
 }
-"""The receivers' ACK policies."""
+"""The receivers' ACK policies: name and description."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,14 @@ class Group:
 
 
 def check_preset(name: str) -> None:
-    """Raises UsageError if there is no access line of this name."""
+    """Raises UsageError if no access line has this name."""
     known = [known for known, *_ in _native.presets()]
     if name not in known:
         raise UsageError(f"no preset is called {name!r}; {choices(name, known, likeness=0.4)}")
 
 
 def groups() -> list[Group]:
-    """Returns all groups except the papers, whose package this module must not import."""
+    """Returns all groups of names except the papers, because this module must not import the package of the papers."""
     found = [
         Group(
             "controls",
@@ -95,7 +96,7 @@ def groups() -> list[Group]:
 
 
 def _words(table: str, key: str) -> tuple[Entry, ...]:
-    """Returns the values that a key allows, with descriptions."""
+    """Returns the values that the scenario schema allows for a key of a table, with their descriptions."""
     tables = cast("Mapping[str, Any]", json.loads(_native.schema())["$defs"])
     found = cast("Mapping[str, Any]", tables.get(table, {}).get("properties", {}).get(key, {}))
     words = cast("list[str]", found.get("enum", []))

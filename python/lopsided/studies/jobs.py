@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_RUNS = 1_000_000
-"""Maximum number of runs in a sweep or repetition, also if the scenario's `[sweep]` table defines the sweep."""
+"""Maximum number of runs in one study. The limit also applies to a sweep that the scenario's `[sweep]` table
+defines."""
 Progress = Callable[[float], object]
 
 
@@ -30,7 +31,7 @@ _elsewhere: ContextVar[Runner | None] = ContextVar("_elsewhere", default=None)
 
 @contextmanager
 def elsewhere(runner: Runner) -> Generator[None]:
-    """Lets `runner` execute all runs within the block, for example on a cluster."""
+    """Lets `runner` execute all runs of the `with` block, for example on a cluster."""
     before = _elsewhere.set(runner)
     try:
         yield
@@ -40,10 +41,11 @@ def elsewhere(runner: Runner) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Divided:
-    """Marks runs that can be divided into shards. Their measurements must be plain JSON."""
+    """Marks runs that can be divided among shards. The measurements of these runs must be plain JSON values."""
 
     what: str
-    """Identifies the quantity that is measured, such as the goals of a search."""
+    """Identifies the quantities that are measured, such as the metrics of a search. Shards include this text in their
+    fingerprint."""
     goes_on: bool = False
     """True if later runs depend on the results of these runs. Each shard then needs all measurements."""
 
@@ -54,7 +56,7 @@ _kept: ContextVar[Kept | None] = ContextVar("_kept", default=None)
 
 @contextmanager
 def kept_by(keep: Kept) -> Generator[None]:
-    """Lets `keep` decide within the block which divided runs this process executes.
+    """Lets `keep` decide which of the divided runs in the `with` block this process executes.
 
     `keep(jobs, made, divided)` returns the measurement of each job. `made(numbers)` executes the runs with these
     numbers, and yields each number with its measurement.
@@ -67,8 +69,8 @@ def kept_by(keep: Kept) -> Generator[None]:
 
 
 def part_of(progress: Progress | None, begun: float, share: float) -> Progress | None:
-    """Returns a progress function for a part of the work. The part begins at the fraction `begun` and makes up `share`
-    of the work."""
+    """Returns a function that converts the progress of a part of the work to progress of the whole work. The part
+    begins at the fraction `begun` of the whole work, and makes up the fraction `share`."""
     return None if progress is None else (lambda done: progress(begun + done * share))
 
 
@@ -110,9 +112,9 @@ def run_jobs(
     progress: Progress | None = None,
     divided: Divided | None = None,
 ) -> list[T]:
-    """Runs all jobs and returns `reduce(number, run)` of each in order.
+    """Runs all jobs. Returns `reduce(number, run)` for each job, in the order of the jobs.
 
-    With `divided`, shards can execute the runs (`studies.shards`).
+    If `divided` is set, shards can execute the runs (`studies.shards`).
     """
 
     def made(numbers: Sequence[int]) -> Iterator[tuple[int, T]]:
@@ -128,8 +130,8 @@ def run_jobs(
 
 
 def seeds(first: int, times: int) -> range:
-    """Returns `times` consecutive seeds. Raises UsageError if there are too many seeds, or if a seed exceeds 64
-    bits."""
+    """Returns `times` consecutive seeds, starting with `first`. Raises UsageError if `times` is less than 1 or too
+    large, or if a seed exceeds 64 bits."""
     if times < 1:
         raise UsageError(f"cannot repeat a run {times} times")
     check_count(times)
@@ -146,8 +148,8 @@ def check_count(runs: int) -> None:
 
 
 def repeated(scenarios: Sequence[Scenario], first: int, times: int) -> list[Job]:
-    """Returns one job per scenario and seed, with `times` seeds from `first` on. Raises UsageError if there are too
-    many runs."""
+    """Returns one job per scenario and seed, with `times` consecutive seeds that start with `first`. Raises UsageError
+    if there are too many runs."""
     of_seeds = seeds(first, times)
     check_count(len(scenarios) * times)
     return [Job(scenario, seed) for scenario in scenarios for seed in of_seeds]
@@ -164,6 +166,6 @@ def run_repeated(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Run]:
-    """Runs the scenario with `times` seeds from `seed` (default: the scenario's)."""
+    """Runs the scenario with `times` consecutive seeds. The first seed is `seed`, by default the scenario's seed."""
     jobs = repeated([scenario], scenario.seed if seed is None else seed, times)
     return run_jobs(jobs, lambda _, run: run, world=world, kernel=kernel, ours=ours, workers=workers, progress=progress)

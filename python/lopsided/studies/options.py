@@ -19,18 +19,18 @@ AQM_QUEUES = "fifo,codel,fq_codel,pie,cake"
 SIZE_QUEUES = "unmanaged,fifo,codel,fq_codel,pie,cake"
 """Disciplines that `lopsided size` compares by default."""
 USUAL_INTERFACE = "eth0"
-"""Default network interface in printed commands."""
+"""Default network interface in the printed configuration commands."""
 ACKPATH_REMEDIES = (
     "none,filter,cake_filter,acks_first,acc,few_acks,bursts,reconstruct,"
     "filter+bursts,filter+reconstruct,filter+acks_first,acc+bursts"
 )
 """Remedies that `ackpath` compares by default."""
 ACKPATH_REPEAT = 3
-"""Default number of runs per remedy."""
+"""Default number of runs per remedy in `lopsided ackpath`."""
 FIT_TRIALS = 600
 """Default number of scenarios that `fit` simulates."""
 FIT_LEAST_TRIALS = 20
-"""Minimum number of scenarios that a fit simulates."""
+"""Minimum number of scenarios that `fit` simulates."""
 SWEEP_METRIC = "goodput"
 """The default metric of a sweep."""
 METRIC_COLUMNS = {
@@ -42,37 +42,39 @@ METRIC_COLUMNS = {
     "jain": "jain",
     "performance": "performance",
 }
-"""The table column of each metric except goodput. The numeric columns of a table are also metrics."""
+"""The table column of each named metric except goodput. Every numeric column of a table is also a metric."""
 METRICS = ("goodput", *METRIC_COLUMNS)
-"""The named metrics of a sweep."""
+"""The metrics of a sweep that have a name of their own."""
 CHECK_LINES_TRIED = ("adsl2plus-16-1", "docsis30-100-10", "lte-50-15", "wifi5-400-400")
 """Access lines on which `check` compares two builds by default."""
 CHECK_METRIC = "time"
 """The metric that `check` compares by default."""
 CHECK_REPEAT = 5
-"""Default number of pairs of runs per line."""
+"""Default number of pairs of runs that `check` compares on each access line."""
 CHECK_MARGIN = 0.02
-"""Default margin, as a fraction of the baseline's mean."""
+"""By default, `check` accepts a candidate build that is worse than the baseline by at most this fraction of the
+baseline's mean."""
 CHECK_LIMIT = "60s"
-"""Default time limit of one run."""
+"""Default time limit of one run of `check`."""
 COMPARED_WORLDS = ("sim", "kernel")
-"""Worlds that are compared by default; the last one is the reference."""
+"""Worlds that `lopsided compare` compares by default. The last world is the reference."""
 COMPARED_RUNS = 3
-"""Default number of runs per world."""
+"""Default number of runs per world in `lopsided compare`."""
 PACKETS_APART_S = 100e-6
-"""Default tolerance in seconds for the time of a packet since the SYN of its connection."""
+"""By default, two packets count as different if their times since the SYN differ by more than this number of
+seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FairnessOptions:
-    """Options for fairness between congestion controls."""
+    """Options for measuring the fairness between congestion controls."""
 
     link: str | int = "100M"
     """Rate of the bottleneck, such as 100M (bit/s). With `--up`, the downlink's rate."""
     up: str | int | None = None
     """Rate of the uplink; default: the downlink's rate."""
     direction: Literal["down", "up"] = "down"
-    """Direction of the data."""
+    """Direction in which the flows send data."""
     buffer: str = "1 BDP"
     """Buffer of each direction: in BDP at the mean RTT of a pair ("1 BDP"), in packets (50p) or in bytes (64kB)."""
     pairs: Literal["usual", "inter", "intra", "full"] = "usual"
@@ -111,9 +113,9 @@ class AqmOptions:
     link: str | None = None
     """Link whose queue is replaced; default: the slowest link."""
     workload: str | None = None
-    """Traffic instead of the scenario's flows: `rrul` (4 downloads, 4 uploads, pings, in four classes), `rrul_be` (all
-    best effort), `home` (a download, an upload, pages, short transfers, a call) or `rpm`, `rpm_down`, `rpm_up` (of the
-    responsiveness draft: another connection every 5 s)."""
+    """Traffic that replaces the scenario's flows: `rrul` (4 downloads, 4 uploads, pings, in four classes), `rrul_be`
+    (all best effort), `home` (a download, an upload, pages, short transfers, a call) or `rpm`, `rpm_down`, `rpm_up`
+    (load of the IETF's responsiveness draft: another connection every 5 s)."""
     probe: bool = True
     """Send a small request every 0.5 s to measure responsiveness."""
     ecn: bool = False
@@ -130,7 +132,7 @@ class AqmOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SizeOptions:
-    """Options of a line in addition to its rates and its RTT."""
+    """Options for sizing a buffer, except the line's rates and its RTT."""
 
     preset: str | None = None
     """An access line by name (`lopsided list presets`); `--down`, `--up` and `--rtt` override its values."""
@@ -149,11 +151,11 @@ class SizeOptions:
     stack: str = "linux-6.1"
     """Stack profile of both hosts."""
     repeat: int = 5
-    """Number of seeds per size (the median is used); at most 3 per discipline."""
+    """Number of seeds per buffer size; results are medians over the seeds. Disciplines use at most 3 seeds."""
     seed: int = 1
     """The first seed."""
     interface: str = USUAL_INTERFACE
-    """Network interface towards the line, for the printed Linux commands."""
+    """Network interface towards the line, as named in the printed Linux commands."""
 
     def __post_init__(self) -> None:
         if self.repeat < 1:
@@ -161,6 +163,6 @@ class SizeOptions:
 
 
 def from_arguments(kind: type[T], arguments: Mapping[str, Any]) -> T:
-    """Returns options from the arguments of a function (`locals()`). Each argument sets the field with the same
-    name."""
+    """Builds an options object from the arguments of a function (`locals()`). Each argument sets the field with the
+    same name."""
     return kind(**{each.name: arguments[each.name] for each in fields(cast("Any", kind))})

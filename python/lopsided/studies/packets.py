@@ -45,19 +45,19 @@ FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
 """The fields of a packet that are compared; see `crates/trace/src/align.rs`."""
 
 BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
-"""Numbers of packets that are printed before the divergence, printed after it, and drawn before it; then the number of
-intervals in the drift table."""
+"""Number of packet pairs that are printed before the divergence, number of packets that are printed after it, number of
+packets that the figure shows before it, and number of intervals in the drift table."""
 
 CAPTURES = "pcap"
-"""The subfolder of a run that contains the captures."""
+"""The subfolder of a run folder that contains the captures."""
 
 FINE_S = 0.02
-"""Longest sampling interval in seconds, so that states close to a divergence are known."""
+"""Maximum sampling interval in seconds, so that a state is sampled shortly before each divergence."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs, and the folder of its captures."""
+    """One of the two compared runs, and the folder that contains its captures."""
 
     name: str
     run: Run
@@ -71,14 +71,14 @@ class Divergence:
     connection: int
     """Index of the flow's connection, from 0."""
     time_s: float
-    """Seconds since the start of the first run."""
+    """Time of the divergence in the first run, in seconds since the start of the run."""
     since_syn_s: float
     sender: bool
-    """True if the data's sender sent the packet."""
+    """True if the sender of the flow's data, which opens the connection, sent the packet."""
     number: int
-    """Number of packets that this host sent on the connection before this packet."""
+    """Number of packets that the packet's sender sent on the connection before this packet."""
     packets: int
-    """Number of earlier TCP packets at the host in the first run."""
+    """Number of TCP packets before the divergence in the first run's capture at this host."""
     fields: tuple[str, ...]
 
 
@@ -89,7 +89,7 @@ class AtHost:
     host: str
     flow: str
     sends: bool
-    """True if this host sends the data."""
+    """True if this host sends the flow's data."""
     connections: tuple[int, int]
     pairs: list[dict[str, Any]] = field(repr=False)
     """The result of `_native.align` for each connection."""
@@ -97,13 +97,13 @@ class AtHost:
     parted: Divergence | None
 
     def pair(self, at: Divergence | None) -> dict[str, Any] | None:
-        """Returns the connection of the divergence, or the first connection if there is no divergence; `None` if there
-        is no connection."""
+        """Returns the alignment of the connection that contains the divergence, or of the first connection if `at` is
+        `None`. Returns `None` if the runs have no connection of this flow in common."""
         return self.pairs[at.connection if at else 0] if self.pairs else None
 
     @property
     def packets(self) -> tuple[int, int]:
-        """The number of packets of the flow at this host, in each run."""
+        """Number of the flow's packets at this host, in the first and in the second run."""
         return sum(pair["packets"][0] for pair in self.pairs), sum(pair["packets"][1] for pair in self.pairs)
 
 
@@ -114,14 +114,15 @@ class Scene:
     at: AtHost
     divergence: Divergence
     states: dict[str, dict[str, float | str | None]]
-    """The last sample of each run before the divergence: TCP_INFO, or the simulator's equivalent."""
+    """The last TCP state that each run sampled before the divergence: TCP_INFO, or the simulator's equivalent."""
     context: list[dict[str, Any]]
-    """Pairs of packets, up to the first pair that differs."""
+    """The last pairs of packets up to the divergence. The last pair is the pair that differs."""
     then: list[list[dict[str, Any]]]
-    """The packets of each capture from the divergence on."""
+    """The first packets of each capture from the divergence on."""
     around: list[list[dict[str, Any]]]
     standing: list[dict[str, tuple[int, int]]]
-    """Bytes sent and acknowledged before the divergence, per capture and end."""
+    """For each capture and end: the number of bytes that the end sent before the divergence, and the number of these
+    bytes that the other end acknowledged."""
 
     def as_dict(self) -> dict[str, Any]:
         told = {name: getattr(self, name) for name in ("states", "standing", "context", "then")}
@@ -130,7 +131,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Packets:
-    """Two runs of the same flows with aligned packets."""
+    """The comparison of two runs of the same flows, with the packets of both runs aligned."""
 
     sides: tuple[Side, Side]
     tolerance_s: float
@@ -141,7 +142,7 @@ class Packets:
 
     @property
     def first(self) -> AtHost | None:
-        """The flow and host with the earliest difference, if any."""
+        """The flow and host with the earliest difference; `None` if there is no difference."""
         return _earliest(self.found, lambda one: one.first)
 
     @property
@@ -168,7 +169,7 @@ class Packets:
 
     @cached_property
     def chance(self) -> str | None:
-        """Returns a sentence about the random number that may have caused the first difference, or `None`.
+        """A sentence that explains the first difference by a random number; `None` if no random number explains it.
 
         Worlds and seeds use different random numbers, so random losses can hit different packets. BBR also chooses the
         first phase of `probe bandwidth` at random (tcp_bbr.c, bbr_reset_probe_bw_mode).
@@ -179,8 +180,8 @@ class Packets:
         return _drawn_loss(self, at, at.first) or _drawn_phase(self.sides, at.first)
 
     def figure(self) -> Figure | None:
-        """Plots the sequence numbers of both runs around the first packet whose content differs; `None` if there is
-        none."""
+        """Plots the sequence numbers of both runs around the first packet whose content differs. Returns `None` if no
+        packet's content differs."""
         return filled_in("Packets.figure")(self)
 
     def as_dict(self) -> dict[str, Any]:
@@ -224,7 +225,7 @@ def compare_arms(
     keep: Path | None = None,
     progress: Progress | None = None,
 ) -> Packets:
-    """Runs two arms once, with captures at the hosts, and aligns them.
+    """Runs each of the two arms once, with captures at the hosts, and aligns the captures.
 
     If `keep` is a folder, the captures are stored there, in one subfolder per arm. Raises UsageError unless there are
     two arms.
@@ -249,7 +250,7 @@ def compare_arms(
 
 
 def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
-    """Aligns the captures of two folders of `lopsided run --pcap hosts`.
+    """Aligns the captures of two run folders that `lopsided run --pcap hosts` wrote.
 
     Raises FolderError if a folder has no captures.
     """
@@ -262,7 +263,8 @@ def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ig
 
 
 def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Packets:
-    """Simulates a run folder's scenario with its seed, and aligns the result with its captures.
+    """Simulates the scenario of a saved run with the same seed, and aligns the simulated packets with the saved
+    captures.
 
     A run on Linux can thus be compared with many versions of the simulator. `rules` are options of `align`. Raises
     FolderError if the run was not saved.
@@ -277,15 +279,16 @@ def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Pac
 
 
 def against_all(folder: Path, *, progress: Progress | None = None, **rules: Any) -> dict[str, Packets]:
-    """Compares each run in a folder with a new simulation of its scenario, as `against` does. Returns the results by
-    the names of the runs."""
+    """Compares each saved run in a folder with a new simulation of its scenario, as `against` does. Returns the results
+    by the names of the run folders."""
     kept = kept_in(folder)
     parts = [part_of(progress, number / len(kept), 1 / len(kept)) for number in range(len(kept))]
     return {path.name: against(Run.load(path), progress=part, **rules) for path, part in zip(kept, parts, strict=True)}
 
 
 def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel", kernel: str | None = None) -> Run:
-    """Runs the scenario with captures and keeps the folder for `against`."""
+    """Runs the scenario with captures at the hosts, and saves the run folder. `against` can then compare it with
+    simulations."""
     with folders.writing(folder) as staged:
         run = finely_sampled(scenario).run(
             seed=seed, world=world, kernel=kernel, pcap=staged / CAPTURES, pcap_at=("hosts",)
@@ -296,7 +299,7 @@ def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel", 
 
 
 def kept_in(folder: Path) -> list[Path]:
-    """Returns the run folders with captures inside a folder, or the folder itself.
+    """Returns all run folders with captures inside `folder`, or `folder` itself if it is such a run folder.
 
     Raises FolderError if there is no such folder.
     """
@@ -317,7 +320,7 @@ def check(tolerance_s: float, ignored: Sequence[str]) -> None:
 
 
 def align(one: Side, other: Side, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
-    """Aligns two runs' captures at their hosts, with flows matched by name.
+    """Aligns the captures that two runs recorded at the same hosts. Flows with the same name are compared.
 
     Raises UsageError if the runs have no TCP flow in common, and FolderError if there are no captures.
     """
@@ -386,7 +389,7 @@ def _earliest(found: Sequence[AtHost], of: Callable[[AtHost], Divergence | None]
 
 
 def finely_sampled(scenario: Scenario) -> Scenario:
-    """Limits the sampling interval to `FINE_S`."""
+    """Returns the scenario with a sampling interval of at most `FINE_S`."""
     interval = scenario.interval_s
     if interval is not None and interval <= FINE_S:
         return scenario
@@ -398,14 +401,15 @@ def _share_draws(one: Run, other: Run) -> bool:
 
 
 DRAWING = ("red", "pie", "fq_pie", "choke", "docsis-pie", "dualpi2")
-"""Disciplines that drop packets at random."""
+"""Queue disciplines that drop packets at random."""
 CYCLES = 8
-"""Number of smoothed RTTs within which BBR's random first phase can explain a difference: the number of phases in a
-cycle (tcp_bbr.c, CYCLE_LEN)."""
+"""BBR's random first phase can explain a difference within this number of smoothed RTTs. It equals the number of phases
+in a cycle (tcp_bbr.c, CYCLE_LEN)."""
 
 
 def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
-    """Returns a sentence if both runs sent a packet and only one run lost it, on a path with random losses."""
+    """Returns a sentence if both runs sent a packet and only one run lost it, on a path with random losses; otherwise
+    `None`."""
     if first.sender == at.sends:
         return None
     sent = next((one for one in found.found if one.flow == at.flow and one.host != at.host), None)
@@ -420,7 +424,7 @@ def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
 
 
 def _places_of_loss(run: Run) -> list[str]:
-    """Returns the link directions with random loss."""
+    """Returns the link directions in which packets can be lost at random."""
     return [
         f"{link['name']}.{way}"
         for link in run.scenario.resolved["links"]
@@ -437,7 +441,8 @@ def _draws(queue: Mapping[str, Any]) -> bool:
 
 
 def _drawn_phase(sides: Sequence[Side], first: Divergence) -> str | None:
-    """Returns a sentence if a simulated BBR flow chose its first phase shortly before the difference."""
+    """Returns a sentence if a simulated BBR flow chose its first phase shortly before the difference; otherwise
+    `None`."""
     run = next((side.run for side in sides if side.run.world == "sim"), None)
     flows = {} if run is None else {row["flow"]: row["name"] for row in run.flows.rows() if row["cc"] == "bbr"}
     if run is None or not flows:

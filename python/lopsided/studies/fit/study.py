@@ -5,8 +5,8 @@
     found.parameters          # value and 95 % interval of rates, RTT, buffers and losses
     found.save("line")        # fit.toml, tables and report.html
 
-`lopsided analyze` provides the starting values. The search analyses the simulated packets in the same way as the
-capture, and minimises the distance between the simulated and the captured packets.
+The search starts from the values that `lopsided analyze` measures in the capture. It analyses the simulated packets in
+the same way as the capture, and minimises the distance between the simulated and the captured packets.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.trials import Trial
 
 _SEARCH_SHARE = 0.9
-"""Completed fraction that is reported at the end of the search, before the remedies are tried."""
+"""The search accounts for this fraction of the reported progress, and the remedies for the rest."""
 
 
 class Fitter:
@@ -85,7 +85,7 @@ class Fitter:
         if self.source != STANDARD_INPUT:
             sides: dict[Way, set[str]] = {"down": set(), "up": set()}
             for each, way in zip(of_flows, ways, strict=True):
-                # The direction `down` leads to the client.
+                # Data in direction `down` flows to the client, so its destination is a client's address.
                 sides[way].add(each.row["to"])
                 sides["up" if way == "down" else "down"].add(each.row["from"])
             self.draft = with_queues(self.draft, observed(self.source, sides["down"], sides["up"], place))
@@ -146,7 +146,7 @@ class Fitter:
 
     def _parameters(self, best: Trial) -> list[Row]:
         found: list[Row] = []
-        # A scenario at a large distance cannot produce the capture's packets, so its intervals are invalid.
+        # If the best simulated packets are far from the captured packets, the intervals of the parameters are invalid.
         close = best.distance <= CLEAR
         logged = {f"rate.{way}" for way in WAYS if self.draft.ways[way].logged}
         for each in self.search.intervals(best):
@@ -169,7 +169,7 @@ class Fitter:
                     "explained": max(each.explained, 0.0),
                 }
             )
-        # A queue that was never full has no parameter, but the table needs a row for it.
+        # Without load, the capture does not show the size of the FIFO. The table lists this buffer as unknown.
         for way in WAYS:
             if best.structure.queues[way] == "fifo" and not self.draft.ways[way].loaded:
                 found.append({"parameter": f"buffer.{way}", "unit": "B", "status": "unknown", "explained": 0.0})
@@ -240,10 +240,10 @@ def fit(
         A pcap or pcapng file, as for `analyze`; or a log of Flent, Crusader or cake-autorate, which
         contains less information.
     other
-        A second capture of the same flows at another point, with the same weight.
+        A second capture of the same flows at another point of the path. Both captures have the same weight.
     flow
-        The number of a direction in `analyze`, if only this direction is fitted. Default: at most 12 flows, each with
-        at least 2 % of the largest flow's data.
+        Number of the direction that is fitted, as in the table of `analyze`. Default: at most 12 flows, each with at
+        least 2 % of the largest flow's data.
     trials
         Number of scenarios that are simulated.
     remedies
@@ -262,7 +262,7 @@ def fit(
     -------
     Fit
         The scenario, and values with 95 % intervals: rates in bit/s of IP packets, times in ms, buffers in bytes.
-        Undetermined values are marked as unknown.
+        Values that the packets do not determine are marked as unknown.
 
     Raises
     ------
@@ -287,7 +287,8 @@ def is_alone(
 
 
 def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) -> View:
-    """Returns the flows of the second capture in the order in which `of_flows` lists the flows of the first."""
+    """Returns the second capture with its flows in the order of `of_flows`, which contains the flows of the first
+    capture."""
     found = {flow.key: flow for flow in flows(analyze(other))}
     same = [found.get(flow.key) for flow in of_flows]
     known = [flow for flow in same if flow is not None]
@@ -299,12 +300,14 @@ def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) ->
 
 
 def _rated(choice: str, best: Trial, distances: dict[str, float]) -> list[Row]:
-    """Returns one row per candidate of a choice. A candidate is possible if its distance is near the smallest one."""
+    """Returns one row per candidate of a choice, such as the queue discipline of a direction. A candidate counts as
+    possible if its distance from the capture is close to the smallest distance."""
     kind, _, way = choice.partition(".")
     chosen = (best.structure.queues if kind == "queue" else best.structure.controls)[way]  # pyright: ignore[reportArgumentType]
     found: list[Row] = []
     for name, distance in sorted(distances.items(), key=lambda each: (each[0] != chosen, each[1])):
-        # A fit with a large distance distinguishes candidates less well, so more candidates are possible.
+        # If even the best distance is large, the fit distinguishes candidates less well. A wider range of distances
+        # then counts as possible.
         near = distance <= best.distance * (1.1 if best.distance <= CLEAR else CLOSE) + 0.02
         status = "best" if name == chosen else "possible" if near else "rejected"
         found.append({"choice": choice, "name": name, "distance": distance, "status": status})

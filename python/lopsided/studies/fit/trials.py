@@ -1,4 +1,4 @@
-"""Runs a fit's scenarios and measures their distance from the capture."""
+"""Simulates the scenarios of a fit, and measures how far their packets are from the captured packets."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.line import Draft, Structure
 
 PULL = 0.001
-"""Weight of the distance from the starting values. The weight matters only for parameters that the packets do not
-determine."""
+"""Factor for the parameters' distance from their starting values in the score of a trial. This distance affects only
+parameters that the packets do not determine."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One capture: its place in the scenario, and its flows with their statistics."""
+    """One capture: the point at which it was recorded, and its flows with their statistics."""
 
     place: str
-    """The place of the capture: `server`, `client` or `link`."""
+    """The point at which the capture was recorded: `server`, `client` or `link`."""
     flows: Sequence[Flow | None]
     """The flows in the order of `Draft.traffic`; `None` for a flow that this capture does not contain."""
     measures: Sequence[Measure]
@@ -54,14 +54,17 @@ class Trial:
     number: int
     structure: Structure
     positions: tuple[float, ...]
-    """Values of the parameters as distances from their starting values, in units of their spreads."""
+    """The position of each parameter: the difference between the logarithms of its value and of its starting value, in
+    units of the parameter's spread."""
     distance: float
     apart: NDArray[np.float64] = field(repr=False)
-    """Differences of all statistics, in units of their tolerances."""
+    """The difference between the simulated and the captured value of each statistic, in units of the statistic's
+    tolerance."""
 
     @property
     def score(self) -> float:
-        """The value that the search minimises: the distance plus the weighted distance from the starting values."""
+        """The value that the search minimises: the distance from the capture, plus `PULL` times the squared distance of
+        the parameters from their starting values."""
         return self.distance + PULL * float(np.sum(np.square(self.positions)))
 
 
@@ -74,7 +77,7 @@ class Runner:
     seed: int
     workers: int
     made: list[Trial] = field(default_factory=list[Trial])
-    """All trials so far, in order."""
+    """All trials so far, in the order of their numbers."""
     on_trial: Callable[[int], object] | None = None
     """Called with the number of finished trials."""
     _known: dict[tuple[str, tuple[float, ...]], Trial] = field(
@@ -82,7 +85,7 @@ class Runner:
     )
 
     def values(self, structure: Structure, positions: Sequence[float]) -> dict[str, float]:
-        """Returns the values of the parameters at these positions."""
+        """Converts the parameters' positions to values. Returns the values by parameter name."""
         parameters = self.draft.parameters(structure)
         return {each.name: each.value(place) for each, place in zip(parameters, positions, strict=True)}
 
@@ -90,7 +93,8 @@ class Runner:
         return self.draft.scenario(trial.structure, self.values(trial.structure, trial.positions))
 
     def run(self, wanted: Sequence[tuple[Structure, Sequence[float]]]) -> list[Trial]:
-        """Runs scenarios and returns their trials in order. No scenario is simulated twice."""
+        """Simulates the given scenarios and returns their trials in the same order. A scenario that was simulated
+        before is not simulated again."""
         keys = [(structure.key, tuple(float(place) for place in positions)) for structure, positions in wanted]
         missing = {key: each for key, each in zip(keys, wanted, strict=True) if key not in self._known}
         with ThreadPoolExecutor(self.workers) as pool:
@@ -112,7 +116,7 @@ class Runner:
             scenario = self.draft.scenario(structure, self.values(structure, positions), sampled=False)
             seen = self.seen(scenario)
         except LopsidedError:
-            # Return an infinite distance, for example if a scenario rejects the values. The search then avoids them.
+            # For example, the scenario rejects the values. An infinite distance makes the search avoid them.
             return float("inf"), np.full(1, np.nan)
         total, apart = 0.0, list[np.ndarray]()
         for view, found in zip(self.views, seen, strict=True):
@@ -128,7 +132,8 @@ class Runner:
         return total, np.concatenate(apart)
 
     def seen(self, scenario: Scenario) -> list[list[Flow | None]]:
-        """Runs a scenario. Returns its flows as a capture at each place would show them."""
+        """Simulates a scenario. Returns its flows once per view, as a capture at the view's place would contain
+        them."""
         with tempfile.TemporaryDirectory(prefix="lopsided-fit-") as folder:
             places = {view.place for view in self.views}
             points = [point for point, of in (("links", {"link"}), ("hosts", {"server", "client"})) if places & of]
@@ -139,8 +144,8 @@ class Runner:
 
 
 def in_order(capture: Capture, wanted: Sequence[tuple[str, int]]) -> list[Flow | None]:
-    """Returns a capture's flows in the order of the given receivers. If a receiver has several flows, the flow with the
-    most data comes first."""
+    """Returns a capture's flows in the order of `wanted`, which contains the address and port of each receiver. If a
+    receiver has several flows, the flow with the most data is returned."""
     found = flows(capture)
     receivers = [(flow.row["to"], flow.row["to_port"]) for flow in found]
     return [found[receivers.index(each)] if each in receivers else None for each in wanted]
