@@ -20,11 +20,12 @@ _LONG_MS = 100.0
 _FELL = 0.8
 """A download counts as slowed if its rate with uploads is below this fraction of its rate without uploads."""
 _LEAST_S = 1.0
-"""Number of seconds that a comparison needs before and after the start of the first upload."""
+"""A download is compared only if it runs for at least this number of seconds both before and after the first upload
+starts."""
 
 
 def verdict(logs: Sequence[Log]) -> list[str]:
-    """Returns the verdict; empty if no RTT was measured."""
+    """Returns the verdict's sentences; an empty list if there are no samples."""
     return [*_round_trips(logs), *_downloads(logs)]
 
 
@@ -53,7 +54,7 @@ def _round_trips(logs: Sequence[Log]) -> list[str]:
 
 
 def _downloads(logs: Sequence[Log]) -> list[str]:
-    """Compares each download before and after the start of the first upload."""
+    """Returns one sentence per download: its rate before and after the first upload starts."""
     starts = [log.flow.start_s for log in logs if log.flow.direction == "up"]
     begun = min((log.samples[0].time_s - log.flow.start_s for log in logs if log.samples), default=None)
     if not starts or begun is None:
@@ -64,7 +65,7 @@ def _downloads(logs: Sequence[Log]) -> list[str]:
         if log.flow.direction != "down" or not log.samples or joined - log.samples[0].time_s < _LEAST_S:
             continue
         first = log.samples[0].time_s
-        # The first value is the number of bytes written so far; see `Sample.throughput_bps`.
+        # The second value of each pair is the number of bits that were written so far; see `Sample.throughput_bps`.
         sent = [(sample.time_s, sample.throughput_bps * (sample.time_s - first)) for sample in log.samples]
         alone = max((one for one in sent if one[0] <= joined), default=sent[0])
         end = sent[-1]

@@ -33,7 +33,8 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Fate:
-    """The fate of a packet: it departed at `left_ns` as number `place`, or was dropped for `reason`."""
+    """The result for one packet: the packet departed at `left_ns` as departure number `place` (from 0), or was dropped
+    at `dropped_ns` for `reason`."""
 
     left_ns: int | None = None
     place: int | None = None
@@ -52,10 +53,11 @@ def replay(
     credit_ns: int = 0,
     seed: int = 1,
 ) -> list[Fate]:
-    """Replays packets, by arrival time, into one direction of a link.
+    """Replays packets, by arrival time, into one direction of a link. Returns the fate of each packet.
 
     `instants` replaces the line's rate: one packet is dequeued at each of these times. With `credit_ns`, the line sends
-    the first packet of a busy period as if the packet had arrived `credit_ns` earlier, as in the kernel world.
+    the first packet after an idle time as if the packet had arrived `credit_ns` earlier. Linux's htb, which the kernel
+    world uses, does the same.
     """
     packets = [(arrival.at_ns, arrival.flow, arrival.octets) for arrival in arrivals]
     times = None if instants is None else list(instants)
@@ -66,6 +68,6 @@ def replay(
 
 
 def datagram(size: int, port: int, tos: int = 0) -> bytes:
-    """Returns the headers of a UDP packet that has the same port at both ends."""
+    """Returns the headers of a UDP packet with `port` as its source port and its destination port."""
     ip = struct.pack("!BBHHHBBHII", 0x45, tos, size, 0, 0x4000, 64, 17, 0, 0x0A000001, 0x0A000002)
     return ip + struct.pack("!HHHH", port, port, size - 20, 0)

@@ -1,4 +1,4 @@
-"""Flows of a measurement, the stack that runs them, and the logs of their senders."""
+"""Defines the flows of a probe, the TCP stack that carries them, and the logs of their senders."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Sample:
-    """A sender's state: times in seconds since 1970, windows in bytes, rates in bit/s."""
+    """One sample of a sender's TCP state: times in seconds since 1970, windows in bytes, rates in bit/s."""
 
     time_s: float
     rtt_us: int
@@ -64,7 +64,7 @@ class Sample:
     receive_window_bytes: int | None
     send_window_bytes: int | None
     bandwidth_window_bytes: int | None
-    """Delivery rate times RTT in bytes, like the bandwidth-limited window of BSD."""
+    """The product of delivery rate and RTT, in bytes. It corresponds to BSD's bandwidth-limited window."""
     throughput_bps: float
     """Bytes written so far, divided by the time since the first write, in bit/s."""
     retransmits: int
@@ -88,7 +88,7 @@ class Log:
 
     @property
     def goodput_bps(self) -> float:
-        """Number of received bits divided by the receiving time, in bit/s."""
+        """Received bits divided by the time from the first to the last received byte, in bit/s."""
         return 8 * self.received / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -141,7 +141,7 @@ THESIS_COLUMNS = ("Time", "RTT", "RTT_Var", "SSTHRESH", "CWND", "Rcv_Wnd", "Snd_
 
 
 def thesis_lines(log: Log) -> list[str]:
-    """Returns the log's lines in the format of merritt2010's appendix C, separated by tabs.
+    """Returns the log as lines of tab-separated values, in the format of merritt2010's appendix C.
 
     Times are in seconds since `THESIS_EPOCH_S`, RTTs in microseconds, windows in bytes, and throughput in bit/s.
     """

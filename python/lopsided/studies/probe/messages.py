@@ -23,7 +23,8 @@ _REPORT_S = 120.0
 
 
 def printable(text: str) -> str:
-    """Returns a peer's text without terminal escapes, at most 200 characters."""
+    """Returns the first 200 characters of a peer's text. A question mark replaces each character that is not printable,
+    such as a terminal escape."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:200])
 
 
@@ -40,7 +41,7 @@ def _number(value: object, what: str, least: float, most: float) -> float:
 
 
 def wished(value: object) -> Flow:
-    """Parses and validates a requested flow. Raises `ValueError` if it is not valid."""
+    """Parses and validates a client's request for a flow. Raises `ValueError` if the request is invalid."""
     if not isinstance(value, dict):
         raise ValueError("the request has no flow")
     wish = cast("dict[str, object]", value)
@@ -59,7 +60,8 @@ def wished(value: object) -> Flow:
 
 
 def interval(value: object, flow: Flow) -> float:
-    """Returns a sampling interval in seconds that is long enough for at most `MOST_SAMPLES` samples."""
+    """Returns the requested sampling interval in seconds, or a longer interval if the flow would have more than
+    `MOST_SAMPLES` samples."""
     return max(_number(value, "interval", _SHORTEST_INTERVAL_S, LONGEST_S), flow.duration_s / MOST_SAMPLES)
 
 
@@ -106,7 +108,10 @@ def send_all(connection: Connection, octets: bytes) -> None:
 
 
 def read_line(connection: Connection) -> dict[str, Any]:
-    """Reads the first line byte by byte, because data follows the line. Raises ValueError after `PATIENCE_S`."""
+    """Reads a request. The request is read byte by byte, because the flow's data may follow its line.
+
+    Raises ValueError if the line is too long, incomplete or not a JSON object.
+    """
     line, until = b"", time.monotonic() + PATIENCE_S
     while not line.endswith(b"\n"):
         octet = connection.recv(1, max(1e-3, until - time.monotonic()))
@@ -120,7 +125,8 @@ def read_line(connection: Connection) -> dict[str, Any]:
 
 
 def read_report(connection: Connection, flows: int) -> bytes:
-    """Reads the sink's answer. Raises OSError if the answer is larger or slower than a valid report can be."""
+    """Reads the sink's report on `flows` flows. Raises OSError if the report is larger than a valid report, or takes
+    longer than `_REPORT_S` seconds."""
     most = _REPORT_BYTES * (1 + flows)
     until = time.monotonic() + _REPORT_S
     found = bytearray()

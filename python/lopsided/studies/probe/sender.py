@@ -1,4 +1,4 @@
-"""The end that requests flows from a sink, and collects their logs."""
+"""Requests flows from a sink, and collects the logs of the flows."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ def run(
     every_write: bool = False,
     stack: Stack = KERNEL,
 ) -> list[Log]:
-    """Runs flows against a sink and returns their logs in order.
+    """Runs flows against a sink and returns their logs in the order of the flows.
 
-    With `every_write`, each write of 1,460 bytes is sampled, as in merritt2010's program. Busy periods then have more
-    weight. After `MOST_SAMPLES` rows, one sample is taken per `interval_s`.
+    With `every_write`, the sender's state is sampled after each write of 1,460 bytes, as in merritt2010's program.
+    Means over the samples then give busy periods more weight. After `MOST_SAMPLES` samples, one sample is taken per
+    `interval_s`.
     """
     for flow in flows:
         stack.check(flow.cc)
@@ -109,7 +110,8 @@ def _fetch(way: Way, token: str, logs: list[Log]) -> None:
 
 @dataclass(frozen=True)
 class Field:
-    """The results of merritt2010's field procedure (section 6.4): measurements, and the buffer by inequality 6.6."""
+    """The results of merritt2010's field procedure (section 6.4): the measurements, and the buffer size that inequality
+    6.6 computes from them."""
 
     rtt_ms: float
     max_cwnd_down_bytes: int
@@ -121,9 +123,10 @@ class Field:
 def field_procedure(
     host: str, *, port: int = PORT, up_bps: float | None, alone_s: float = 30.0, both_s: float = 30.0
 ) -> Field:
-    """Measures the RTT of a download that runs alone, then the largest windows of a download and an upload in parallel.
+    """Runs a download alone for `alone_s`, and then a download and an upload in parallel for `both_s`.
 
-    By default, the upload's goodput is taken as the uplink's rate. Raises RunError if a flow has no samples.
+    Measures the download's mean RTT while it runs alone, and the largest congestion window of each flow. The uplink's
+    rate is `up_bps`, or the upload's goodput if `up_bps` is `None`. Raises RunError if a flow has no samples.
     """
     flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
     down, up = run(host, flows, port=port)

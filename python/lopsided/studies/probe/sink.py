@@ -1,4 +1,4 @@
-"""The sink: serves the flows that senders request, and keeps reports on the flows."""
+"""Runs the sink: serves the flows that clients request, and stores reports on the flows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from lopsided.studies.probe.ways import Connection, Listener, OurListener
 MOST_FROM_ONE = 40
 """Maximum number of parallel connections from one address."""
 _MOST_KEPT = MOST_CONNECTIONS * MOST_SAMPLES
-"""Maximum number of samples that the sink stores for clients. These samples take a few hundred MB."""
+"""Maximum number of samples that the sink stores until clients fetch them. These samples use a few hundred MB of
+memory."""
 
 
 def serve(
@@ -42,7 +43,7 @@ def serve(
             except (TimeoutError, BlockingIOError):
                 continue
             except OSError as error:
-                # The process has no file descriptor left.
+                # For example, the process has no free file descriptor.
                 note(f"a connection was not accepted: {error.strerror or error}")
                 time.sleep(0.2)
                 continue
@@ -50,7 +51,7 @@ def serve(
 
 
 class Sink:
-    """Handles connections, and keeps reports until a client fetches them."""
+    """Handles connections, and stores each report until the client fetches it."""
 
     def __init__(self, note: Callable[[str], object]) -> None:
         self._note = note
@@ -95,7 +96,7 @@ class Sink:
         log = Log(flow)
         self._note(f"{peer}: {printable(flow.name)}, {flow.direction}")
         if flow.direction == "up":
-            # The time is limited, because an idle client would occupy one of the few connections.
+            # Limit the duration: an idle client would occupy one of the `MOST_CONNECTIONS` connections.
             receive(connection, log, SILENCE_S, flow.duration_s)
         else:
             send(connection, log, interval(wish.get("interval_s"), flow), bool(wish.get("every_write")))

@@ -8,7 +8,8 @@ from lopsided.studies.probe.flows import Log, Sample
 from lopsided.studies.probe.ways import PATIENCE_S, Connection
 
 SILENCE_S = 30.0
-"""Number of seconds without data after which an upload ends. A line may stall for longer than `PATIENCE_S`."""
+"""The sink ends an upload after this number of seconds without data. The limit exceeds `PATIENCE_S`, because a line may
+stall for longer than `PATIENCE_S`."""
 _CHUNK = bytes(1 << 17)
 MOST_SAMPLES = 20_000
 """Maximum number of samples per flow that the sink sends. Longer flows are sampled less often."""
@@ -18,7 +19,8 @@ _BEGAN_S = time.time() - time.monotonic()
 
 
 def _wall_s() -> float:
-    """Returns the wall-clock time: its value at the start of the process, plus the monotonic time since then.
+    """Returns the time in seconds since 1970: the wall-clock time at the start of the process, plus the monotonic time
+    since then.
 
     Later steps of the wall clock have no effect.
     """
@@ -26,7 +28,8 @@ def _wall_s() -> float:
 
 
 def send(connection: Connection, log: Log, interval_s: float, every_write: bool = False) -> None:
-    """Keeps the socket full, and samples at each interval or after each write of 1,460 bytes."""
+    """Sends the flow's data as fast as the socket accepts the data. Samples the sender's state at each interval or,
+    with `every_write`, after each write of 1,460 bytes."""
     flow = log.flow
     if flow.cc is not None:
         connection.set_cc(flow.cc)
@@ -50,12 +53,12 @@ def send(connection: Connection, log: Log, interval_s: float, every_write: bool 
         connection.shutdown_write()
         connection.recv(1, PATIENCE_S + flow.duration_s)
     else:
-        # On a slow line, the data in the socket could take minutes to be delivered.
+        # On a slow line, the delivery of the data in the socket buffer could take minutes. Discard this data.
         connection.abort()
 
 
 def receive(connection: Connection, log: Log, patience_s: float, longest_s: float | None = None) -> None:
-    """Counts bytes until the sender ends the connection, for at most `longest_s` plus `PATIENCE_S`."""
+    """Counts received bytes until the sender ends the connection, for at most `longest_s` plus `PATIENCE_S` seconds."""
     first = last = time.monotonic()
     until = None if longest_s is None else first + longest_s + PATIENCE_S
     try:

@@ -32,11 +32,11 @@ class Connection(Protocol):
         ...
 
     def abort(self) -> None:
-        """Closes the connection and discards its unsent data."""
+        """Discards the unsent data, so that the connection closes without delivering it."""
         ...
 
     def info(self) -> dict[str, Any]:
-        """Returns the state of the sender: TCP_INFO, with the unit in each name."""
+        """Returns the sender's TCP state from TCP_INFO. The names of quantities end in their units."""
         ...
 
     def close(self) -> None: ...
@@ -48,7 +48,7 @@ class Way(Protocol):
     host: str
     port: int
     chooses: bool
-    """True if the request can select the congestion control of a download."""
+    """True if a request for a download can select the congestion control of the sink."""
 
     def connect(self, cc: str | None, *, ours: bool = True) -> Connection: ...
 
@@ -115,7 +115,8 @@ class KernelWay:
 
 
 class OurWay:
-    """Opens connections of the simulator's TCP. Reports are fetched over the kernel's TCP."""
+    """Opens connections to the sink with the simulator's TCP. A connection that fetches reports uses the kernel's
+    TCP."""
 
     chooses = False
 

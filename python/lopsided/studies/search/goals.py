@@ -1,8 +1,9 @@
 """Defines the metrics of a search: goals, and limits to satisfy.
 
-`goodput.download` is for one flow, `goodput.down` for all downloads, `goodput` for all flows. A name is a metric of
-`sweep` or a numeric column of `flows`. A column of `links` needs a link and a direction: `sojourn_p95_ms.link.up`. For
-several flows, rates and counts are summed, and other metrics are averaged.
+A name is a metric of `sweep` or a numeric column of `flows`. `goodput.download` is the goodput of the flow `download`,
+`goodput.down` is the goodput of all downloads, and `goodput` is the goodput of all flows. For several flows, rates and
+counts are summed, and other metrics are averaged. A column of `links` needs a link and a direction:
+`sojourn_p95_ms.link.up`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _SIGNS = re.compile(r"\s*([^<>=\s][^<>=]*?)\s*(<=|>=|<|>)\s*([^<>=].*?)\s*")
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that is measured in a run: a column, for all or some flows, or for one link."""
+    """A number that is computed from a run: a table column for all flows, for some flows or for one link."""
 
     text: str
     table: Literal["flows", "links", "run"]
@@ -72,7 +73,8 @@ class Metric:
         raise UsageError(f"no metric {name!r}; {said}")
 
     def of_run(self, run: Run) -> float | None:
-        """Returns the value of the metric in a run; `None`, for example, if a transfer is incomplete."""
+        """Returns the value of the metric in a run. Returns `None` if the run has no value, for example because a
+        transfer is incomplete."""
         if self.table == "run":
             together = sweeps.together_goodput(run)
             if self.column == "performance":
@@ -97,7 +99,7 @@ class Metric:
 
     @property
     def stored(self) -> Column:
-        """The goal's column in tables of trials."""
+        """The metric's column in the table of trials."""
         ending = {"bps": "_bps", "ms": "_ms", "s": "_s", "bytes": "_bytes"}.get(self.unit, "")
         name = self.text if not ending or self.text.endswith(ending) else f"{self.text}{ending}"
         return Column(name, self.unit, self.text, "Mean over the seeds.")  # pyright: ignore[reportArgumentType]
@@ -180,7 +182,7 @@ def _is_link(whose: str, scenario: Scenario) -> bool:
 
 
 def _check_flow(text: str, whose: str, scenario: Scenario) -> None:
-    """Raises UsageError unless the text names a flow, a group or a direction."""
+    """Raises UsageError unless `whose` is empty or the name of a flow, a group or a direction."""
     flows = scenario.resolved["flows"]
     ways = [way for way in ("down", "up") if any(flow["direction"] == way for flow in flows)]
     known = [*dict.fromkeys([*(flow["name"] for flow in flows), *(flow["group"] for flow in flows), *ways])]

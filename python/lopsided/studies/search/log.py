@@ -30,7 +30,8 @@ RUNS = "runs.parquet"
 
 @dataclass(frozen=True)
 class Kept:
-    """The number of finished runs of earlier calls, and true if the result folder may be replaced."""
+    """`runs` is the number of runs that earlier calls finished. `replace` is true if the result folder may be
+    replaced."""
 
     runs: int
     replace: bool
@@ -38,10 +39,10 @@ class Kept:
 
 @contextmanager
 def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generator[Kept]:
-    """Stores finished runs next to `place` while the block runs.
+    """Stores the finished runs of the `with` block in a hidden folder next to `place`, the result folder.
 
-    Raises FolderError if `place` contains anything except this search. With `overwrite`, another search may be
-    replaced.
+    Raises FolderError if `place` contains anything except results of this search. With `overwrite`, results of another
+    search may be replaced.
     """
     mark = searcher.fingerprint()
     there = _mark_of(place) == mark
@@ -62,10 +63,10 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
         try:
             yield Kept(len(searcher.done), overwrite or there)
         finally:
-            # If there is no result folder, the hidden folder stays.
+            # If there is no result folder, keep the hidden folder, so that a later call can continue the search.
             if not searcher.done or _mark_of(place) == mark:
                 shutil.rmtree(beside, ignore_errors=True)
-                # `rmdir` fails if the folder contains files.
+                # `rmdir` fails if a folder contains other files. The folder then remains.
                 with suppress(OSError):
                     for parent in missing:
                         parent.rmdir()
@@ -104,7 +105,8 @@ def _frame(searcher: Searcher, done: Mapping[Key, Done]) -> pl.DataFrame:
 
 
 def _write(folder: Path, searcher: Searcher, done: Mapping[Key, Done]) -> None:
-    # An interrupt during the write would leave the file locked, and `Searcher.run` writes it again after an interrupt.
+    # Delay interrupts: an interrupt during this write would leave the file locked, but `Searcher.run` writes the file
+    # again after an interrupt.
     with interrupts.Delayed(), output.whole_file(folder / RUNS) as temporary:
         _frame(searcher, done).write_parquet(temporary)
 

@@ -5,6 +5,6 @@ from __future__ import annotations
 TRIALS = 100
 """Default number of trials."""
 BATCH = 8
-"""Number of trials per batch. Larger batches use more workers. With smaller batches, each proposal is based on more
-results."""
+"""Number of trials per batch. A larger batch occupies more workers. With smaller batches, each proposal is based on
+more results."""
 MOST_TRIALS = 100_000

@@ -113,15 +113,15 @@ class Search(Study):
         """The requested number of trials."""
         self.repeat = repeat
         self.start_jitter_s = start_jitter_s
-        """Range of the added random start offset in seconds; `None` if no offset was added."""
+        """Each flow starts later by a random time up to this number of seconds; `None` if no such delay was added."""
         self.whole = whole
         """True if every combination was tried."""
         self.baseline, *self.tried = trials
-        """The unchanged scenario, then the trials."""
+        """`baseline` is the unchanged scenario, and `tried` contains the trials with other settings."""
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics of the goals, then the metrics of other limits."""
+        """The metrics of the goals, and then the metrics that only limits use."""
         return metrics_of(self.goals, self.limits)
 
     @cached_property
@@ -134,17 +134,18 @@ class Search(Study):
 
     @property
     def best(self) -> Trial | None:
-        """The best trial by the first goal among the trials that satisfy the limits."""
+        """The trial with the best value of the first goal among the trials that satisfy all limits; `None` if no trial
+        satisfies them."""
         return self.front[0] if self.front else None
 
     @property
     def nearest(self) -> Trial | None:
-        """The trial that violates the limits least."""
+        """The trial with the smallest sum of limit violations; `None` if no trial has a value for every metric."""
         known = [trial for trial in self.tried if trial.runs and None not in self.means(trial)]
         return min(known, key=lambda trial: sum(max(0.0, each) for each in self.excesses(trial)), default=None)
 
     def keeps(self, trial: Trial) -> bool:
-        """Returns true if a trial has every value and satisfies every limit."""
+        """Returns true if a trial has a value for every metric and satisfies every limit."""
         return bool(trial.runs) and None not in self.means(trial) and all(each <= 0 for each in self.excesses(trial))
 
     def means(self, trial: Trial) -> list[float | None]:
@@ -152,7 +153,7 @@ class Search(Study):
         return [trial.mean(number) for number in range(len(self.metrics))]
 
     def value(self, trial: Trial, goal: int) -> float:
-        """Returns the mean of a goal's metric; NaN if it has no value."""
+        """Returns the mean of a goal's metric over the seeds; NaN if the metric has no value."""
         mean = trial.mean(goal)
         return math.nan if mean is None else mean
 
@@ -164,7 +165,7 @@ class Search(Study):
     def _betters(self, one: Trial, other: Trial) -> bool:
         pairs = [(goal, self.value(one, number), self.value(other, number)) for number, goal in enumerate(self.goals)]
         if all(a == b for _, a, b in pairs):
-            # Among trials with equal values, the first trial is better.
+            # If two trials have equal values, the earlier trial counts as better.
             return one.number < other.number
         return not any(goal.better(b, a) for goal, a, b in pairs)
 
@@ -177,7 +178,8 @@ class Search(Study):
 
     @cached_property
     def trials(self) -> Table:
-        """One row per trial: settings, means with 95 % half-widths, limits, front, and means of the check."""
+        """One row per trial: settings, means with the half-widths of their 95 % intervals, means over the check's
+        seeds, and whether the trial satisfies the limits and is on the front."""
         front = {trial.number for trial in self.front}
         columns = self._setting_columns()
         rows: list[dict[str, Any]] = []
@@ -218,7 +220,7 @@ class Search(Study):
         )
 
     def _setting_columns(self) -> dict[str, tuple[str, dict[str, float | int | str]]]:
-        """Returns the column of each key, and the entry for each value."""
+        """Returns the name of each key's column, and the column's entry for each value of the key."""
         found: dict[str, tuple[str, dict[str, float | int | str]]] = {}
         for key in self.space.keys:
             labels = list(dict.fromkeys(trial.labels[key.key] for trial in self.tried if key.key in trial.labels))
@@ -277,7 +279,8 @@ class Search(Study):
         return {"scenario.toml": self.scenario.to_toml(), **tables, **scenarios}
 
     def best_files(self) -> dict[str, int]:
-        """Returns the numbers of the trials to save, by file: the best trial for a single goal, else the front."""
+        """Returns the numbers of the trials to save, by file name. With one goal, only the best trial is saved,
+        otherwise the whole front."""
         if len(self.goals) == 1:
             return {} if self.best is None else {"best.toml": self.best.number}
         digits = len(str(len(self.tried)))
@@ -343,7 +346,8 @@ def settings(trial: Trial) -> str:
 
 
 def best(found: Search) -> View:
-    """Returns a table of the unchanged scenario, and of the front or (for one goal) the best trials."""
+    """Returns a table of the unchanged scenario and the best trials. With several goals, the best trials are the
+    front."""
     trials = found.front[:_MOST]
     more = f"and {len(found.front) - _MOST} more on the front" if len(found.front) > _MOST else ""
     if len(found.goals) == 1:
@@ -434,7 +438,7 @@ def _none(found: Search) -> list[str]:
 
 
 def _doubts(found: Search) -> list[str]:
-    """Returns warnings about the result."""
+    """Returns the verdict's warnings, for example about trials that the scenario rejected."""
     said: list[str] = []
     refused = sum(bool(trial.refused) for trial in found.tried)
     if refused:
@@ -472,7 +476,7 @@ def _setting(key: str, name: str, values: Iterable[float | int | str]) -> Column
 
 
 def metrics_of(goals: Sequence[Goal], limits: Sequence[Limit]) -> list[Metric]:
-    """Returns the metrics of the goals, then the metrics of other limits."""
+    """Returns the metrics of the goals, and then the metrics that only limits use."""
     found = {each.metric.text: each.metric for each in (*goals, *limits)}
     return list(found.values())
 

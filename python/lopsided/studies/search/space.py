@@ -66,11 +66,11 @@ class Choice:
         return next(arm.settings for arm in self.arms if arm.label == label)
 
     def of_finite(self) -> list[str]:
-        """Returns every value."""
+        """Returns all values of the list."""
         return self.labels
 
     def parameter(self, label: str) -> Any:
-        """Returns the value as the trial's parameter."""
+        """Returns the value that Optuna stores for a label: the label itself."""
         return label
 
 
@@ -161,7 +161,7 @@ class Space:
         return math.prod(size for size in sizes if size is not None) if None not in sizes else None
 
     def chosen(self, trial: Any, scenario: Scenario) -> tuple[dict[str, str], dict[str, str]]:
-        """Returns a trial's labels and settings, without keys that the chosen kinds do not have.
+        """Returns the labels and settings that an Optuna trial chooses, without keys that the chosen kinds do not have.
 
         Raises ScenarioError if the scenario rejects the settings.
         """
@@ -177,7 +177,7 @@ class Space:
 
 
 def _applies(scenario: Scenario, settings: Mapping[str, str]) -> bool:
-    """Returns true if the key of the last setting exists, given the settings before it."""
+    """Returns true if the key of the last setting exists when the settings before it are applied."""
     try:
         scenario.with_(**settings)
     except ScenarioError as error:
@@ -222,7 +222,7 @@ def _range(key: str, text: str, found: re.Match[str]) -> Range:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """Splits at separators outside of brackets and quotes."""
+    """Splits a text at each `mark` outside of brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for sign in text:
         if quote:
@@ -239,7 +239,8 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[str, str]]:
-    """Returns combinations of the listed values. Each value occurs in at least one combination.
+    """Returns combinations of the listed values that the scenario accepts. Each value occurs in at least one
+    combination.
 
     Raises the scenario's error if a value is invalid in every combination.
     """
@@ -251,7 +252,7 @@ def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[st
             if not fitting:
                 scenario.with_(**{**met[0], **arm.settings})
             grown += fitting
-        # Keep combinations without this key if the choices for other keys exclude it.
+        # Keep a combination without this key if the combination is invalid with every value of the key.
         met = [*grown, *(each for each in met if not any(each.items() <= both.items() for both in grown))]
         met = met[:_MOST_CHOICES]
     return met
@@ -266,7 +267,8 @@ def _stands(scenario: Scenario, settings: Mapping[str, str]) -> bool:
 
 
 def _fitted(key: Range, scenario: Scenario, met: Sequence[dict[str, str]]) -> Range:
-    """Returns the range, with integers if its key requires integers. Both ends are checked with every choice."""
+    """Returns the range, restricted to integers if the key accepts only integers. Raises ScenarioError if an end of the
+    range is invalid in every combination."""
     places = [each for each in met if _applies(scenario, {**each, key.key: key.of(key.first)})] or list(met[:1])
     for value in (key.first, key.last):
         if not any(_stands(scenario, {**each, key.key: key.of(value)}) for each in places):

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 CHECKED = 20
-"""Maximum number of the best trials that are repeated with other seeds."""
+"""At most this number of the best trials is repeated with other seeds."""
 _LEAST_CHECKS = 3
 _ASKS = 50
-"""If Optuna proposes this number of known trials in a row, the space is exhausted."""
+"""If Optuna proposes only known trials this number of times in a row, the search space counts as exhausted."""
 
 
 @dataclass
@@ -126,14 +126,15 @@ class Searcher:
             progress(1.0)
 
     def _without_values(self) -> None:
-        """Raises an error if no trial has a value."""
+        """Raises UsageError if a metric has no value in any trial so far."""
         runs = [trial for trial in self._found if trial.runs]
         for number, metric in enumerate(self.metrics):
             if len(runs) > self.batch // 2 and all(trial.mean(number) is None for trial in runs):
                 raise UsageError(f"{metric.text} has no value in any of {len(runs)} trials: choose another metric")
 
     def _batches(self) -> Iterable[list[Trial]]:
-        """Yields batches of trials. Optuna receives the results of a batch when its runs are finished."""
+        """Yields batches of trials to simulate. Optuna receives the results of each batch before it proposes the next
+        batch."""
         if (size := self.space.size) is not None and size <= self.trials:
             yield from _in_batches(self._all(), self.batch)
             self._whole = True
@@ -227,7 +228,7 @@ class Searcher:
         def reduce(number: int, run: Run) -> Done:
             trial, seed = missing[number]
             found = Done(run.digest, tuple(metric.of_run(run) for metric in self.metrics))
-            # The run is stored immediately, so that an interrupted search keeps it.
+            # Store the run immediately, so that an interrupted search keeps the run.
             self.done[_key(trial.settings), seed] = found
             return found
 
@@ -279,7 +280,7 @@ def prepared(
     **rest: Any,
 ) -> Searcher:
     """Prepares a search. Raises UsageError if an argument is invalid."""
-    # The check of the best trials uses several seeds in any case.
+    # Vary the start times even if `repeat` is 1, because the check of the best trials uses several seeds.
     starts = varied([scenario], _LEAST_CHECKS)
     (scenario,) = starts.scenarios
     goals = goals_of(scenario, _listed(maximise), _listed(minimise))
@@ -307,7 +308,7 @@ def _in_batches(trials: Iterable[Trial], size: int) -> Iterable[list[Trial]]:
 
 
 def _optuna() -> Any:
-    """Imports Optuna, which has no complete type annotations."""
+    """Imports Optuna and returns the module. Its type is `Any`, because Optuna has no complete type annotations."""
     try:
         found = importlib.import_module("optuna")
     except ImportError:
