@@ -1,7 +1,8 @@
-"""Reads the sender logs of merritt2010's program, and computes the results of the scripts in the appendices.
+"""Reads the sender logs of merritt2010's program, and computes the results of the scripts in merritt2010's appendices.
 
-All rows have the same weight, as in the scripts. If a log has one row per write, busy periods therefore have more
-weight. The formulas are those of `lopsided.metrics`. The scripts' files per buffer size are not written.
+Every row of a log has the same weight, as in the scripts. If a log has one row per write, busy periods therefore have
+more weight. The formulas are those of `lopsided.metrics`. The scripts also write files for each buffer size; this
+module does not write them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class SenderLog:
 
 @dataclass(frozen=True)
 class Rates:
-    """The line's rates in bit/s, if known."""
+    """The rates of the measured line in bit/s; `None` for an unknown rate."""
 
     down_bps: float | None
     up_bps: float | None
@@ -61,7 +62,7 @@ class Figure:
 
 
 def read(path: Path) -> SenderLog:
-    """Reads a log. Raises UsageError with the line number of a row without nine numbers."""
+    """Reads a log. Raises UsageError with the line number if a row does not contain nine numbers."""
     rows: list[list[float]] = []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -95,8 +96,9 @@ def _is_number(cell: str) -> bool:
 def figures(download: SenderLog, upload: SenderLog | None, split_s: float | None, rates: Rates) -> list[Figure]:
     """Returns the results of all scripts, in the order of merritt2010's appendices E to J.
 
-    `split_s` is the time that splits the log, in seconds after its first row; default: the time of the upload's first
-    row. Without an upload, the log is not split.
+    `split_s` separates the rows of the download alone from the rows with both flows. It is a time in seconds after the
+    first row of the download's log; default: the time of the upload's first row. If neither `split_s` nor `upload` is
+    given, the log is not split.
     """
     begin = float(download.time_s[0])
     at = begin + split_s if split_s is not None else float(upload.time_s[0]) if upload is not None else None
@@ -174,7 +176,8 @@ def _both(download: SenderLog, upload: SenderLog, at: float | None, rates: Rates
 
 
 def write_bdp(log: SenderLog, rates: Rates, path: Path) -> None:
-    """Writes each row's time, window and BDP (merritt2010, appendix D). Raises UsageError if the rate is unknown."""
+    """Writes a CSV file with the time, window and BDP of each row (merritt2010, appendix D). Raises UsageError if the
+    downlink's rate is unknown."""
     if rates.down_bps is None:
         raise UsageError("the bandwidth-delay product needs the downlink's rate: --down 2.4M")
     products = log.rtt_us / 8e6 * rates.down_bps

@@ -37,8 +37,8 @@ _LOOKS_EVERY_S = 0.5
 _SHARD = re.compile(r"(?:(\d+|auto)/)?(\d+)")
 
 INDICES = {"SLURM_ARRAY_TASK_ID": 0, "JOB_COMPLETION_INDEX": 1}
-"""Environment variables that contain the number of a task. Each entry also has the offset that is added to this number,
-so that tasks count from 1."""
+"""Environment variables in which SLURM and Kubernetes store a task's number, and the offset that converts this number
+to a shard's number, counted from 1."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,10 @@ class Shard:
 
 
 def parse(text: str, environment: Mapping[str, str] = os.environ) -> Shard | int:
-    """Parses `3/64`, or `auto/64`. With `auto`, the number comes from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX.
+    """Parses `--shard`. Returns the shard for `3/64` or `auto/64`, and the number of shards for `64`. With `auto`, the
+    shard's number comes from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX.
 
-    Raises UsageError if the text is not a shard.
+    Raises UsageError if the text has none of these forms.
     """
     match = _SHARD.fullmatch(text.strip())
     if match is None:
@@ -103,7 +104,7 @@ class Behind(Exception):
     def __init__(self, missing: Sequence[int], runs: int) -> None:
         super().__init__(f"shards {array_of(missing)} are behind")
         self.missing = missing
-        """The shards whose runs are missing."""
+        """Numbers of the shards whose runs are missing."""
         self.runs = runs
         """Number of runs that this shard executed in this call."""
 
@@ -135,7 +136,7 @@ def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT
             file = file or opened.enter_context(_opened(path, header))
             file.seek(0)
             there, end = _read(path, file.read())
-            # Remove an incomplete line, which an interruption may leave.
+            # Remove an incomplete last line, which an interrupted shard may leave.
             file.truncate(end)
             if there is not None and len(there.stages) > number:
                 _check_same(path, stage, there.stages[number])
@@ -159,7 +160,7 @@ def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT
 
 @contextmanager
 def _opened(path: Path, header: Mapping[str, Any]) -> Generator[BinaryIO]:
-    """Opens and locks a shard's file. Writes or checks its header."""
+    """Opens and locks a shard's file, and yields the file. Writes its header, or checks an existing header."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         try:
@@ -178,7 +179,10 @@ def _opened(path: Path, header: Mapping[str, Any]) -> Generator[BinaryIO]:
 
 
 def _of_all(folder: Path, number: int, stage: _Stage, count: int, wait_s: float, made: int) -> list[Any]:
-    """Returns the measurements of all shards in a stage. Waits for shards that are still running."""
+    """Waits until all runs of a stage are finished. Returns the measurements of the runs in order.
+
+    Raises Behind if the shards' files do not grow for `wait_s` seconds.
+    """
     size, until = -1, math.inf
     while True:
         whole = read(folder)
@@ -200,14 +204,14 @@ class _Stage:
     """A set of runs that do not depend on each other."""
 
     study: str
-    """Fingerprint of the scenarios, the seeds, the version and the measurement."""
+    """Fingerprint of the scenarios, the seeds, the measured quantities and the version of lopsided."""
     runs: int
     measured: dict[int, Any]
 
 
 @dataclass(frozen=True)
 class Part:
-    """The file of one shard."""
+    """The content of one shard's file."""
 
     header: dict[str, Any]
     stages: list[_Stage]
@@ -215,19 +219,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Whole:
-    """All shards of a study."""
+    """The combined content of all shard files of a study."""
 
     command: tuple[str, ...]
     shards: int
     stages: list[_Stage]
     missing: tuple[int, ...]
-    """The shards whose runs are missing."""
+    """Numbers of the shards whose runs are missing."""
     size: int
-    """Total size of the files in bytes."""
+    """Total size of the shard files in bytes."""
 
 
 def read(folder: Path) -> Whole:
-    """Reads the shards in a folder. Raises FolderError if there are none, or if they belong to different studies."""
+    """Reads the shards in a folder. Raises FolderError if the folder has no shards, or shards of different studies."""
     with output.told(folder, "read"):
         paths = sorted(folder.glob("shard-*-of-*.jsonl"))
         texts = [(path, path.read_bytes()) for path in paths]
@@ -258,7 +262,7 @@ def _lacking(stages: Sequence[_Stage], count: int) -> list[int]:
 
 @contextmanager
 def merged(whole: Whole) -> Generator[None]:
-    """Lets a study in the block use the measurements of the shards instead of executing runs.
+    """Lets the study in the `with` block use the measurements of the shards instead of executing runs.
 
     Raises FolderError if the scenario or the version differs, and `Behind` if runs are missing.
     """
@@ -281,7 +285,7 @@ def merged(whole: Whole) -> Generator[None]:
 
 
 def array_of(numbers: Sequence[int]) -> str:
-    """Formats numbers as in SLURM's `--array`: `1-3,7`."""
+    """Formats numbers in the syntax of SLURM's `--array`: `1-3,7`."""
     stretches: list[list[int]] = []
     for number in numbers:
         if stretches and number == stretches[-1][1] + 1:
@@ -317,9 +321,10 @@ def _line(value: Any) -> bytes:
 
 
 def _read(path: Path, octets: bytes) -> tuple[Part | None, int]:
-    """Reads the complete lines of a file. Returns the header, the stages, and the offset at which these lines end.
+    """Reads the complete lines of a file. Returns the header with the stages, and the offset at which the complete
+    lines end.
 
-    Returns `None` as header and stages if the first line is incomplete.
+    Returns `None` instead of the header and the stages if the file has no complete line.
     """
     end = octets.rfind(b"\n") + 1
     if end == 0:

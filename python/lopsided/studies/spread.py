@@ -15,14 +15,14 @@ INTERVAL = Heading("95 %", "half width of the mean's 95 % interval (Student's t 
 ARROW = Heading("", "down: towards the client; up: away from it", numeric=False)
 ARROWS = {"down": "↓", "up": "↑"}
 ALIKE = "nothing in them is random; `--start-jitter 1s` varies the start times of flows"
-"""The reason that is printed instead of an interval if all digests are equal."""
+"""The reason that a table states instead of intervals if all digests are equal."""
 
 _WIDE = 0.5
 """Half-width of an interval, relative to the mean, above which the mean counts as uncertain."""
 
 
 def grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
-    """Groups the rows by their values of `keys`. The groups are in the order in which they first occur."""
+    """Groups the rows by their values of `keys`. The groups are in the order of their first rows."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
@@ -47,7 +47,8 @@ def all_alike(digests: Iterable[str]) -> bool:
 
 
 def uncertain(intervals: Iterable[metrics.Interval]) -> str:
-    """Returns a remark if the half-width of an interval exceeds 50 % of the mean."""
+    """Returns a remark with the number of intervals whose half-width exceeds 50 % of the mean; empty if there is
+    none."""
     known = [each for each in intervals if each.of > 1]
     wide = sum(each.half_width > _WIDE * abs(each.mean) for each in known)
     if not wide:
@@ -58,7 +59,8 @@ def uncertain(intervals: Iterable[metrics.Interval]) -> str:
 
 
 def spread(column: Column, values: Sequence[float | None], alike: bool) -> tuple[str, str]:
-    """Returns the mean with its 95 % half-width; a dash if all runs are identical."""
+    """Returns the mean and the half-width of its 95 % interval as text. The half-width is a dash if there is only one
+    value, or if all runs are identical."""
     found = metrics.mean_interval(values)
     if found.of == 0:
         return "–", "–"

@@ -1,7 +1,8 @@
 """Varies start times with the seed, so that repeated runs differ.
 
-If nothing in a scenario is random, all seeds produce the same run, and intervals have no meaning. Flows that start
-together are also synchronised, which is a special case. Repeated runs therefore delay each flow by a short random time.
+If nothing in a scenario is random, all seeds produce the same run, and intervals have no meaning. Flows that start at
+the same time are also synchronised, which is a special case. Repeated runs therefore delay each flow by a short random
+time.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
 USUAL_JITTER_S = 1.0
 _SHARE_OF_RUN = 0.05
-"""Default range of the random start offset in short runs, as a fraction of the shortest run's duration."""
+"""Default maximum of the random start delay in short runs, as a fraction of the shortest run's duration."""
 MOST_TRIALS = 24
-"""Maximum number of scenarios of a study that are checked for randomness."""
+"""Maximum number of scenarios per study that are simulated to find out whether seeds make a difference."""
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Scenarios to repeat, and the range of their random start offset in seconds."""
+    """Scenarios to repeat, and the maximum random delay of their flows' starts in seconds."""
 
     scenarios: list[Scenario]
     jitter_s: float | None = None
@@ -35,18 +36,20 @@ class Starts:
 
     @property
     def unasked_s(self) -> float | None:
-        """The default range in seconds; `None` if the user set the range, or if starts do not vary."""
+        """The maximum start delay in seconds if it is the default; `None` if the user chose it, or if starts do not
+        vary."""
         return None if self.asked else self.jitter_s
 
     @property
     def said(self) -> str:
-        """A sentence about the default range and its option; empty if no default range applies."""
+        """Sentences about the default start delay and the option that changes it; empty if the default does not
+        apply."""
         said = varies(self.unasked_s)
         return " ".join([*said, "--start-jitter sets another range; 0s means no delay."]) if said else ""
 
 
 def varies(jitter_s: float | None) -> list[str]:
-    """Returns the verdict's sentences about the default range of start times; empty if no default range applies."""
+    """Returns the verdict's sentences about the default start delay; empty if the default does not apply."""
     if not jitter_s:
         return []
     return [f"Each flow starts up to {units.seconds(jitter_s)} later, at random, because nothing else is random."]
@@ -55,9 +58,9 @@ def varies(jitter_s: float | None) -> list[str]:
 def varied(
     scenarios: Sequence[Scenario], repeat: int, jitter: str | float | None = None, workers: int | None = None
 ) -> Starts:
-    """Returns the scenarios with flows that start up to `jitter` later (a time; 0 for no delay).
+    """Returns the scenarios with a random delay of each flow's start, of at most `jitter` (a time; 0 for no delay).
 
-    `None` selects a default range, which applies if two seeds of a scenario produce the same run. Starts vary in all
+    If `jitter` is `None`, a default applies if two seeds of a scenario produce the same run. Starts vary in all
     scenarios or in none. Raises UsageError if the time is invalid.
     """
     shortest_s = min(scenario.duration_s for scenario in scenarios)
@@ -74,8 +77,10 @@ def chosen(
     jitter: str | float | None = None,
     workers: int | None = None,
 ) -> float:
-    """Returns the range for `varied` in seconds; 0 if starts do not vary. `scenarios` may contain only the first few
-    scenarios of the study. `shortest_s` is the duration of the shortest run. Raises UsageError if the range is invalid.
+    """Returns the maximum start delay for `varied` in seconds; 0 if starts do not vary.
+
+    `scenarios` may contain only the first few scenarios of the study. `shortest_s` is the duration of the shortest run.
+    Raises UsageError if `jitter` is invalid.
     """
     if jitter is not None:
         wanted = units.parse_time(jitter)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Headline:
-    """A part's title, with details in small type. If there is no title, a console shows the details in bold."""
+    """The title of a part of a report, with details in small type. If the title is empty, a console shows the details
+    in bold."""
 
     title: str
     details: str = ""
@@ -38,7 +39,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms with their explanations."""
+    """A list of terms with their explanations."""
 
     pairs: Iterable[tuple[str, str]]
     code: bool = False
@@ -71,7 +72,7 @@ class Note:
 
 
 Block: TypeAlias = str | View | Headline | Terms | Source | Drawing | Note
-"""One block of a report. A string is a paragraph with `code` and **bold**."""
+"""One block of a report. A string is a paragraph, in which `code` and **bold** are formatted."""
 
 
 class Study:
@@ -82,7 +83,7 @@ class Study:
     figures: ClassVar[Mapping[str, str]] = {}
     """Titles of the figures, by `kind`."""
     footer: ClassVar[str] = ""
-    """The last line of the page, which names the files with the numbers."""
+    """The last line of the report, which names the files that contain the numbers."""
 
     # --- defined by subclasses ----------------------------------------------------------------------------------------
 
@@ -93,11 +94,11 @@ class Study:
 
     @property
     def details(self) -> str:
-        """World, seeds and digest; empty if the console shows no title."""
+        """World, seeds and digest, which follow the title. If empty, the console does not show the title."""
         return ""
 
     def conclusions(self) -> list[str]:
-        """The opening sentences. An empty string starts a new paragraph."""
+        """The sentences that open the report. An empty string starts a new paragraph."""
         return []
 
     def conditions(self) -> list[tuple[str, str]]:
@@ -105,7 +106,7 @@ class Study:
         return []
 
     def identity(self) -> dict[str, Any]:
-        """Entries of the manifest in addition to version and kind: settings and digest."""
+        """The manifest's entries in addition to version and kind, such as settings and digest."""
         return {}
 
     def results(self) -> dict[str, Any]:
@@ -125,11 +126,11 @@ class Study:
         return self.figures
 
     def shown(self) -> Iterable[Block]:
-        """The blocks that a console shows after the sentences."""
+        """The blocks that a console shows after the conclusions."""
         return ()
 
     def page(self) -> Iterable[Block]:
-        """The blocks of the report after sentences and conditions."""
+        """The blocks of the report after its conclusions and conditions."""
         return ()
 
     # --- common to all studies ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Simulates all buffer sizes, and computes the recommendations of the sweep and of the model."""
+"""Simulates a line with each buffer size, and computes which sizes the sweep and the model recommend."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Model:
 
 @dataclass(frozen=True)
 class Measured:
-    """The buffer that the sweep recommends. `knee_packets` is the largest buffer before performance falls. `falls` is
-    true if performance falls within the tested sizes."""
+    """The result of the sweep. `knee_packets` is the recommended buffer: the largest tested buffer whose performance is
+    good (`TOLERANCE`). `falls` is true if larger buffers were tested; their performance is not good."""
 
     best_packets: int
     best_performance: float
@@ -56,7 +56,7 @@ class Measured:
 
 @dataclass
 class Curve:
-    """Runs the field procedure and the sweep with each buffer size, and returns their rows."""
+    """Runs the field procedure and the sweep with each buffer size, and returns one row per run and procedure."""
 
     line: Line
     plan: Plan
@@ -65,7 +65,7 @@ class Curve:
     progress: Progress | None
 
     def whole(self, sizes: Sequence[int]) -> list[Row]:
-        """Runs the field procedure and the sweep separately, for every buffer and seed."""
+        """Runs the field procedure and the sweep in separate simulations, for every buffer and seed."""
         field = self.line.scenario(FIELD_ALONE_S, FIELD_BOTH_S)
         swept = self.line.scenario(self.plan.alone_s, self.plan.both_s)
         due = [
@@ -83,9 +83,10 @@ class Curve:
         return run_jobs(jobs, reduce, workers=self.workers, progress=self.progress)
 
     def estimate(self, sizes: Sequence[int], *, chosen: bool) -> list[Row]:
-        """Simulates a coarse grid and a finer grid around the knee, then more seeds until the runs agree.
+        """Simulates a coarse grid of buffer sizes and a finer grid around the knee. Then adds seeds until the runs
+        agree.
 
-        Sizes that the user chose are simulated exactly.
+        If the user chose the sizes (`chosen`), exactly these sizes are simulated.
         """
         plan = self.plan
         first = list(sizes) if chosen else _spaced(sizes, plan.coarse)
@@ -132,7 +133,8 @@ def _spaced(sizes: Sequence[int], count: int) -> list[int]:
 
 
 def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Returns true if additional seeds would probably leave the knee where it is."""
+    """Returns true if the performance near the knee has narrow 95 % intervals. More seeds would then probably not
+    change the knee."""
     curve = curve_of(rows)
     tried = [row["buffer_packets"] for row in curve]
     place = tried.index(measured(curve).knee_packets)
@@ -146,7 +148,8 @@ def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _field_row(run: Run) -> Row:
-    """Returns the measurements of the field procedure (MER-M23) and the estimate."""
+    """Returns the measurements of the field procedure (MER-M23), and the buffer sizes that inequality 6.6 computes from
+    them."""
     flows = {row["name"]: row for row in run.flows.rows()}
     start, stop = series.both_active(run)
     rtt_ms = series.rtt_between(run, "download", 0.0, start)

@@ -1,8 +1,9 @@
-"""Compares queue disciplines that are configured for a line, under the traffic of a household.
+"""Compares queue disciplines under the traffic of a household. Each discipline is configured for the line.
 
-The settings follow the manual pages. CoDel's target is at least the transmission time of 1.5 full packets. PIE's target
-is at least the transmission time of 2 full packets. The interval is at least the RTT. CAKE derives its settings from
-the rate of its shaper, which is the line's rate. Each discipline uses its default DSCP priorities.
+The settings follow the manual pages of the disciplines. CoDel's target is at least the transmission time of 1.5 full
+packets, and its interval is at least the RTT. PIE's target is at least the transmission time of 2 full packets. CAKE
+derives its settings from the rate of its shaper, which is the line's rate. Each discipline uses its default DSCP
+priorities.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from lopsided.studies.jobs import Progress
 
 UNMANAGED_PACKETS = 1000
-"""Limit of an unmanaged queue in packets, as in Linux's FIFO."""
+"""Limit of an unmanaged queue in packets. Linux's FIFO has the same default limit."""
 KEPT_GOODPUT = 0.8
 """A candidate is acceptable if its utilisation is at least this fraction of the best candidate's utilisation."""
 
@@ -40,17 +41,18 @@ _SETTLED = ("codel", "fq_codel", "pie", "fq_pie", "cake")
 
 @dataclass(frozen=True)
 class Advice:
-    """The recommended discipline with settings per direction, and all results."""
+    """The recommended discipline, the settings of each candidate, and the results of all candidates."""
 
     recommended: str
     settings: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]
-    """The queues of each candidate: downlink and uplink."""
+    """The queue settings of each candidate: for the downlink, and for the uplink."""
     candidates: Table
     digest: str
 
 
 def check(names: Sequence[str], rates_bps: tuple[int, int], rtt_s: float) -> None:
-    """Raises UsageError before the first run if a discipline does not suit the line."""
+    """Raises UsageError if a discipline is unknown, or if the line is too slow for a discipline. Call this function
+    before the first run."""
     packet = QueueLimit(1, "packets")
     for name in names:
         _settings(name, rates_bps, rtt_s, (packet, packet))
@@ -68,7 +70,8 @@ def advise(
     workers: int | None,
     progress: Progress | None,
 ) -> Advice:
-    """Compares the candidates. `buffers` are the FIFO limits for downlink and uplink."""
+    """Simulates all candidates under a household's traffic, and recommends one. `buffers` are the FIFO limits for
+    downlink and uplink."""
     settings = {name: _settings(name, rates_bps, rtt_s, buffers) for name in dict.fromkeys(names)}
     arms = [Discipline(name, setting_text(down), setting_text(up)) for name, (down, up) in settings.items()]
     found = aqm(scenario, arms, workload="home", repeat=repeat, seed=seed, workers=workers, progress=progress)
@@ -98,7 +101,7 @@ def _worst(*values: float | None) -> float | None:
 
 
 def _best(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the discipline with the fastest pages among the disciplines with an acceptable utilisation."""
+    """Returns the discipline with the shortest page load time among the disciplines with an acceptable utilisation."""
     most = max(row["use"] for row in rows)
     worth = [row for row in rows if row["use"] >= KEPT_GOODPUT * most]
     return min(worth, key=lambda row: row["page_s"] if row["page_s"] is not None else float("inf"))["queue"]

@@ -1,4 +1,4 @@
-"""Describes the access line to size, and the buffer sizes to test."""
+"""Describes the access line whose buffer is sized, and chooses the buffer sizes to test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKET_BYTES = int(metrics.FULL_PACKET_BYTES)
 
 @dataclass(frozen=True)
 class Line:
-    """The access line to size. `rtt_s` does not include queueing."""
+    """The access line whose buffer is sized. `rtt_s` does not include queueing delay."""
 
     down_bps: int
     up_bps: int
@@ -110,11 +110,11 @@ def _preset_link(name: str) -> Any:
 
 
 def default_sizes(line: Line, count: int = 14) -> list[int]:
-    """Returns buffer sizes to test, in packets, with smaller steps at small sizes. The largest size is twice the
-    model's bound, but at least 50 and at most 2,000 packets.
+    """Returns the buffer sizes to test, in packets, with smaller steps between small sizes. The largest size is twice
+    the bound for the uplink's buffer, but at least 50 and at most 2,000 packets.
 
-    The download's window is at most its BDP plus its buffer. Half of this window is a bound for the buffer in
-    inequality 6.6 of merritt2010.
+    The bound follows from inequality 6.6 of merritt2010. The download's congestion window is at most the downlink's BDP
+    plus its buffer, and the bound is half of this window.
     """
     pipe = metrics.bandwidth_delay_product_bytes(line.down_bps, line.rtt_s)
     queue = line.queue_down.count * (PACKET_BYTES if line.queue_down.unit == "packets" else 1)
@@ -125,7 +125,7 @@ def default_sizes(line: Line, count: int = 14) -> list[int]:
 
 
 def round_size(size: float) -> int:
-    """Rounds a size: to an integer below 20, then to multiples of 5, 10, ..."""
+    """Rounds a size below 20 to an integer, and a larger size to a multiple of 5, 10, ..."""
     if size < 20:
         return round(size)
     grain = 5 * 10 ** max(0, math.floor(math.log10(size)) - 1)

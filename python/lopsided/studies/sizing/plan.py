@@ -1,8 +1,8 @@
-"""Plans the runs for sizing: the whole procedure if it is fast, else shorter runs with fewer buffers.
+"""Plans the runs that size a buffer: the whole procedure if it is fast, else shorter runs with fewer buffers.
 
-Work is measured in packets, because the CPU time per packet hardly depends on the line. If the procedure would be slow,
-a coarse grid and a finer grid around the knee replace it, with more seeds until the runs agree. On fast lines, a run is
-shorter than a cycle of the window, so the result is an estimate.
+Work is measured in packets, because the CPU time per packet hardly depends on the line. If the whole procedure would be
+slow, a coarse grid of buffer sizes and a finer grid around the knee replace it, and seeds are added until the runs
+agree. On fast lines, a run is shorter than one cycle of the congestion window, so the result is an estimate.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 FIELD_ALONE_S = FIELD_BOTH_S = 30.0
 ALONE_S, BOTH_S = 30.0, 120.0
-"""Durations in seconds of the two parts of a whole run: the download alone, then both flows."""
+"""Durations in seconds of the two parts of a run in the whole procedure: the download alone, then both flows."""
 
 BUDGET_PACKETS = 12_000_000
 """Maximum number of packets to simulate. Simulating them takes about 5 s on 2 cores."""
 _ADVICE_SHARE = 0.4
-"""Fraction of the simulated packets that is used for comparing disciplines."""
+"""Fraction of the simulated packets that the comparison of disciplines uses."""
 _COARSE, _FINE = 6, 4
 _SHORTEST_S = 3.0
 _ALONE_SHARE = 0.3
 _PACKET_S = 0.8e-6
-"""Approximate CPU seconds per packet."""
+"""Approximate CPU time in seconds for simulating one packet."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Plan:
     advice_s: float
     advice_repeat: int
     packets: float
-    """Approximate number of packets, with all seeds."""
+    """Approximate number of packets that all runs with all seeds simulate."""
 
     def seconds(self, cores: int) -> float:
-        """Returns the approximate wall-clock time in seconds."""
+        """Returns the approximate wall-clock time of all runs in seconds."""
         return self.packets * _PACKET_S / max(1, cores)
 
     @property
@@ -61,7 +61,7 @@ class Plan:
 def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, candidates: int, advice: int) -> Plan:
     """Returns the plan for a line that carries `packets_per_second`.
 
-    The user wants `sizes` buffers with `repeat` seeds, and `candidates` disciplines with `advice` seeds.
+    The study should compare `sizes` buffers with `repeat` seeds, and `candidates` disciplines with `advice` seeds.
     """
     of_size = FIELD_ALONE_S + FIELD_BOTH_S + ALONE_S + BOTH_S
     of_curve = sizes * repeat * of_size * packets_per_second
@@ -70,7 +70,7 @@ def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, c
         return Plan(True, ALONE_S, BOTH_S, repeat, sizes, 0, BOTH_S, advice, of_curve + of_advice)
     coarse, fine = min(_COARSE, sizes), _FINE if sizes > _COARSE else 0
     budget = BUDGET_PACKETS * (1 - _ADVICE_SHARE if candidates else 1)
-    # A run must last dozens of RTTs to show how the flows behave.
+    # To show how the flows behave, a run should last at least 60 RTTs.
     shortest = _SHORTEST_S + 60 * rtt_s
     seeds, length = _split(budget, packets_per_second * (coarse + fine), min(repeat, 3), shortest, ALONE_S + BOTH_S)
     left = BUDGET_PACKETS * _ADVICE_SHARE
@@ -91,7 +91,8 @@ def _split(packets: float, per_second: float, most: int, shortest: float, longes
 
 
 def about(knee: int, tried: list[int], count: int, rounded: list[int]) -> list[int]:
-    """Returns at most `count` of the sizes in `rounded` that are between the tried sizes next to the knee."""
+    """Returns at most `count` sizes near the knee: sizes of `rounded` between the next smaller and the next larger
+    tried size."""
     place = tried.index(knee)
     low = tried[place - 1] if place else knee
     high = tried[place + 1] if place + 1 < len(tried) else knee

@@ -35,11 +35,11 @@ class Sizing(Study):
 
     line: Line
     model: Model
-    """The buffer that the model recommends with the largest windows of a whole run, as in merritt2010. Slow start often
-    overshoots, so these windows can be too large."""
+    """The buffer that the model recommends if its congestion windows are the largest of the whole run, as in
+    merritt2010. Slow start often overshoots, so these windows can be too large."""
     model_both: Model
-    """The buffer that the model recommends with the largest windows while both flows run. This period excludes the
-    overshoot of slow start."""
+    """The buffer that the model recommends if its congestion windows are the largest while both flows run. This period
+    excludes the overshoot of the download's slow start."""
     measured: Measured
     curve: Table
     runs: Table
@@ -47,9 +47,9 @@ class Sizing(Study):
     both_s: float
     digest: str
     advice: Advice | None = None
-    """The best discipline for the line, if disciplines were compared."""
+    """The recommended discipline; `None` if disciplines were not compared."""
     plan: Plan | None = None
-    """The number of planned runs, and their simulated time."""
+    """The numbers and the durations of the planned runs."""
     interface: str = USUAL_INTERFACE
     """The Linux interface towards the line, which `configs` uses."""
     target_delay_s: float | None = None
@@ -92,7 +92,7 @@ class Sizing(Study):
 
     @property
     def configs(self) -> tuple[device_configs.DeviceConfig, ...]:
-        """The commands for Linux, Cisco IOS and OpenWrt."""
+        """The commands that configure the recommended queue on Linux, Cisco IOS and OpenWrt."""
         if self.advice is None or self.advice.recommended in ("fifo", "unmanaged"):
             return device_configs.configs(self._shaped[1], self.packets, self.interface)
         chosen = self.advice.recommended
@@ -108,8 +108,8 @@ class Sizing(Study):
 
     @property
     def shaped_bps(self) -> tuple[int, int]:
-        """The rates of the shapers in bit/s for downlink and uplink. These rates are below the line's rates and count
-        Ethernet frames."""
+        """The rates of the shapers for downlink and uplink, in bit/s of Ethernet frames. The shapers' rates are below
+        the line's rates."""
         down, up = self._shaped
         return down.frames_bps, up.frames_bps
 
@@ -266,7 +266,7 @@ def _limit(model: Model) -> str:
 
 
 def _felt(advice: Advice) -> str:
-    """Describes the delays of calls and pages with the current and with the recommended queue."""
+    """Returns a sentence about the delays of calls and pages, with the current queue and with the recommended queue."""
     rows = {row["queue"]: row for row in advice.candidates.rows()}
     now = rows.get("unmanaged") or rows.get("fifo")
     then = rows[advice.recommended]
@@ -285,7 +285,7 @@ def _under(queue: str) -> str:
 
 
 def _answer(found: Sizing) -> str:
-    """Returns a sentence with the recommended buffer and its delay."""
+    """Returns sentences with the recommended buffer size, its delay, and the effect of the target delay."""
     full = units.millis(found.drain_s(found.packets) * 1e3)
     said = f"Set the uplink buffer to {found.packets} packets: {full} when full."
     if found.target_delay_s is None or found.target_packets is None:
@@ -311,7 +311,8 @@ def _advised(queue: str) -> str:
 
 
 def _answers(found: Sizing) -> View:
-    """Returns a table with the buffer of each rule, its delay and its performance."""
+    """Returns a table of the buffer sizes that the sweep, the model and the rules of thumb recommend, with the delay
+    and the performance of each size."""
     measured, model = found.measured, found.model
     rows: list[list[str]] = []
 

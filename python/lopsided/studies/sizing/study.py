@@ -1,10 +1,10 @@
-"""Finds the uplink buffer for a line by Merritt's model and by a measured sweep.
+"""Finds the uplink buffer for a line with Merritt's model and with a sweep of simulated buffer sizes.
 
-The model is inequality 6.6 of merritt2010. The thesis's field procedure (section 6.4) measures its inputs: the RTT of a
-download that runs alone for 30 s, and the largest windows of the download and an upload that run together for 30 s.
-Each configured buffer leads to an estimate. The result is the buffer that equals its own estimate (figure 6.2). The
-sweep measures the min-normalised goodput (equation 1.2) over the same buffers. Both are limited to two flows with bulk
-transfers.
+The model is inequality 6.6 of merritt2010. The field procedure of the thesis (section 6.4) measures the inputs of the
+inequality: the RTT of a download that runs alone for 30 s, and the largest congestion windows of the download and of an
+upload that joins for another 30 s. For each configured buffer size, the inequality estimates a size. The model
+recommends the size that equals its own estimate (figure 6.2). The sweep measures the min-normalised goodput (equation
+1.2) with the same buffer sizes. Model and sweep consider only two flows with bulk transfers.
 
 `disciplines` finds the best queue discipline.
 """
@@ -31,7 +31,8 @@ from lopsided.studies.study import digest_of
 
 _ADVICE_SEEDS = 3
 _CURVE_SHARE = 0.8
-"""Completed fraction that is reported after the runs with all buffer sizes."""
+"""The runs that size the buffer account for this fraction of the reported progress, and the comparison of disciplines
+for the rest."""
 
 
 def size(
@@ -92,7 +93,7 @@ def size(
         raise UsageError(f"no buffer keeps a target delay of {target_s:g} s: write --target-delay 100ms")
     given, sizes = sizes, default_sizes(line) if sizes is None else sorted(set(sizes))
     if target_s is not None and given is None:
-        # This size is also simulated, so that the performance at the target delay is not interpolated.
+        # Also simulate the largest size within the target delay, so that its performance is not interpolated.
         sizes = sorted({*sizes, min(line.packets_within(target_s), sizes[-1])})
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")
