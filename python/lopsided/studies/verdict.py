@@ -1,7 +1,7 @@
-"""Describes a run in a few sentences: its verdict.
+"""Returns the verdict on a run: a few sentences that describe the run.
 
-The native module writes the sentences (crate `verdict`), so that commands, reports, notebooks and the page agree. The
-sentences do not mention the causes inside TCP, which `lopsided explain` reports.
+The native module writes the sentences (crate `verdict`), so that commands, reports, notebooks and the browser's page
+agree. The sentences do not mention the causes inside TCP, which `lopsided explain` reports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def verdict(run: Run) -> list[str]:
-    """Returns the report's first sentences; empty without flows."""
+    """Returns the sentences of a run's verdict, with which the report begins; an empty list if the run has no flows."""
     names = [str(name) for name in run.flows.values("name")]
 
     def goodput(flow: int, start_s: float, stop_s: float) -> float:
@@ -26,7 +26,8 @@ def verdict(run: Run) -> list[str]:
 
 
 def difference(before: Run, after: Run) -> list[str]:
-    """Returns sentences about changes of at least 5 % in goodput, RTT and queueing."""
+    """Returns sentences about the largest changes of goodput, RTT and queueing delay between two runs. Changes of less
+    than 5 % are omitted."""
     return _native.difference(_account(before), _account(after))
 
 

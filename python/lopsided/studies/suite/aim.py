@@ -1,8 +1,8 @@
 """Computes the scores of Cloudflare's Aggregated Internet Measurement (AIM).
 
-The scenario sends datagrams both ways as pings, in three equal phases: idle, downloads, uploads. The time span of a
-check is the idle phase. The scales are those of the open speed test (cloudflare/speedtest, `internalConfig`). Scores
-that combine several tests are not computed.
+The scenario sends datagrams in both directions as pings, in three phases of equal duration: idle, downloads, uploads.
+The time span of a check is the idle phase. The scales come from Cloudflare's open-source speed test
+(cloudflare/speedtest, `internalConfig`). Scores that combine several tests are not computed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCALES: Mapping[str, tuple[Sequence[float], Sequence[int]]] = {
     "jitter_ms": ((10, 20, 100, 500), (10, 5, 0, -10, -20)),
     "download_bps": ((1e6, 10e6, 50e6, 100e6), (0, 5, 10, 20, 30)),
 }
-"""The limits of each metric's classes, and the points of each class."""
+"""For each metric, the boundaries between its classes, and the points of each class."""
 USES: Mapping[str, Sequence[str]] = {
     "streaming": ("latency_ms", "loss", "download_bps", "increase_ms"),
     "gaming": ("latency_ms", "loss", "increase_ms"),
@@ -36,7 +36,7 @@ PINGS = ("ping-down", "ping-up")
 
 
 def points(use: str, metrics: Mapping[str, float]) -> int:
-    """Returns the points for one use, at least 0."""
+    """Returns the points for one use of the line, such as gaming; at least 0."""
     return max(0, sum(_scaled(name, metrics[name]) for name in USES[use]))
 
 
@@ -46,7 +46,8 @@ def _scaled(name: str, value: float) -> int:
 
 
 def metrics(run: Run, idle: tuple[float, float]) -> dict[str, float]:
-    """Returns idle and loaded latency, jitter, the loss of the pings, and the download rate."""
+    """Returns the latency of the idle line, its increase under load, the jitter, the fraction of lost pings, and the
+    download rate."""
     length = idle[1] - idle[0]
     loads = [(idle[1], idle[1] + length), (idle[1] + length, idle[1] + 2 * length)]
     latency = _latency(run, idle)
@@ -63,12 +64,13 @@ def metrics(run: Run, idle: tuple[float, float]) -> dict[str, float]:
 
 
 def _latency(run: Run, span: tuple[float, float]) -> float:
-    """Returns the sum of the mean delays of both directions in ms."""
+    """Returns the mean delay of the pings in ms, summed over both directions."""
     return sum(series.rtt_between(run, name, *span) for name in PINGS)
 
 
 def _jitter(run: Run, span: tuple[float, float]) -> float:
-    """Returns the mean difference of consecutive ping samples in ms."""
+    """Returns the mean absolute difference between the delays of consecutive pings in ms, summed over both
+    directions."""
     found = 0.0
     for name in PINGS:
         curve = series.rtt(run, name)

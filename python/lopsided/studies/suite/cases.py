@@ -38,29 +38,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A number to measure in a run, and its bounds."""
+    """A number to measure in a run, and the bounds that this number must satisfy."""
 
     measure: str
     of: tuple[str, ...] = ()
-    """Prefixes of the names of the measured flows; default: the flows under test."""
+    """Name prefixes of the measured flows; default: the flows under test."""
     since_s: float = 0.0
     until_s: float | None = None
     """End of the time span in seconds; default: the end of the run."""
     level: float | None = None
-    """The level for `reach_s` and `settle_s`."""
+    """The threshold of two measures: `reach_s` (goodput in bit/s) and `settle_s` (delay in ms)."""
     states: tuple[str, ...] = ()
-    """Prefixes of congestion control states, for measures of states."""
+    """Name prefixes of the congestion control states that a measure such as `entered` counts."""
     at_least: float | None = None
     at_most: float | None = None
     origin: Literal["source", "ours", "fitted", ""] = ""
     compared: bool = False
-    """True if the number is relative to the baseline run."""
+    """True if the measured number is divided by the number of the baseline run."""
     why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A scenario of a suite, and the numbers to measure."""
+    """A test case: a scenario, and the numbers to measure in its runs."""
 
     key: str
     title: str
@@ -73,7 +73,7 @@ class Case:
     link: str | None = None
     beside: tuple[str, ...] = ()
     reverse: bool = True
-    """True if the case makes sense with a narrow reverse path."""
+    """True if the case can also be judged with a narrow reverse path."""
     why: str = ""
 
 
@@ -88,7 +88,7 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteSpec:
-    """All cases of a suite."""
+    """The content of a suite's folder: all its cases."""
 
     name: str
     folder: Path
@@ -126,7 +126,8 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str | Path) -> SuiteSpec:
-    """Returns the suite of this name or folder. Raises UsageError if it is missing or has an error."""
+    """Loads a suite by its name, or from a folder. Raises UsageError if there is no such suite, or if its `suite.toml`
+    has an error."""
     folder = HOME / str(name)
     if str(name) not in names():
         folder = Path(name)
@@ -198,7 +199,8 @@ def _made(kind: type[T], table: Mapping[str, Any], where: str) -> T:
 
 
 def _unlike(wanted: Any, value: object) -> str | None:
-    """Describes the wanted type if the value of a key has another type; `None` if the type is right."""
+    """Returns a description of the wanted type if the value has another type; `None` if the value has the wanted
+    type."""
     if get_origin(wanted) is Literal:
         words = get_args(wanted)
         return None if value in words else " or ".join(f'"{word}"' for word in words if word)

@@ -1,6 +1,7 @@
 """Computes the numbers that suites judge. Each number comes from one run.
 
-A check names a measure, flows and a time span. The sampling interval (`[record] interval`) limits the resolution.
+A check names a measure, flows and a time span. The sampling interval (`[record] interval`) limits the resolution of
+times.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 UNDER_TEST = "test"
 """Name prefix of the flows under test."""
 _HOLD_S = 1.0
-"""Seconds for which `settle_s` requires a delay below the level."""
+"""The delay must stay below the level for this number of seconds before `settle_s` counts it as settled."""
 _WINDOW_S = 0.2
 _REACHED = 4
-"""Number of consecutive samples that `reach_s` requires, so that a single burst does not count."""
+"""The goodput must reach the level in this number of consecutive samples, so that a single burst does not count for
+`reach_s`."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class View:
     link: str
     way: str
     tested: str = UNDER_TEST
-    """Name prefix of the flows under test."""
+    """Name prefix of the flows that are measured if the check names no flows."""
 
     @cached_property
     def span(self) -> tuple[float, float]:
@@ -60,11 +62,11 @@ class View:
         return [row for row in self.run.flows.rows() if row["name"] in self.flows]
 
     def goodputs(self, names: Sequence[str] | None = None) -> list[float]:
-        """Returns each flow's goodput in bit/s."""
+        """Returns each flow's goodput in bit/s within the time span."""
         return [series.goodput_between(self.run, name, *self.span) for name in names or self.flows]
 
     def samples(self, column: str) -> tuple[Floats, Floats]:
-        """Returns times and values of a sampled column in the time span."""
+        """Returns the times and values of a column of the flows' samples, within the time span."""
         curves = [series.flow_column(self.run, name, column) for name in self.flows]
         none: Floats = np.empty(0)
         time = np.concatenate([none, *(curve.time_s for curve in curves)])
@@ -73,17 +75,18 @@ class View:
         return time[within], value[within]
 
     def queue(self, column: str) -> tuple[Floats, Floats]:
-        """Returns times and values of a queue column in the time span."""
+        """Returns the times and values of a column of the bottleneck queue's samples, within the time span."""
         curve = series.queue_column(self.run, self.link, self.way, column)
         within = (curve.time_s > self.span[0]) & (curve.time_s <= self.span[1] + 1e-9)
         return curve.time_s[within], curve.value[within]
 
     def grown(self, column: str) -> float:
-        """Returns the increase of a queue counter in the time span."""
+        """Returns the increase of one of the bottleneck queue's counters during the time span."""
         return series.queue_column(self.run, self.link, self.way, column).growth(*self.span)
 
     def sojourns(self) -> tuple[Floats, Floats]:
-        """Returns the mean sojourn time in ms and the number of packets, for each sampling interval."""
+        """Returns the mean sojourn time in ms and the number of sent packets, for each sampling interval of the
+        bottleneck queue."""
         curve = series.queue_column(self.run, self.link, self.way, "sojourn_mean_ms")
         sent = series.queue_column(self.run, self.link, self.way, "sent_packets")
         packets = np.diff(sent.value, prepend=0.0)
@@ -91,7 +94,7 @@ class View:
         return curve.value[within], packets[within]
 
     def phases(self) -> pl.DataFrame:
-        """Returns the congestion control states that were entered in the time span, in order."""
+        """Returns the congestion control states that the flows entered in the time span, by time."""
         import polars as pl
 
         told = self.run.tcp_events.to_polars()
@@ -109,7 +112,8 @@ def _goodput(view: View) -> float:
 
 
 def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """Returns a function for the total goodput in bins of 200 ms, which is ns-3's sampling interval."""
+    """Returns a measure: `pick` chooses a value, such as the smallest, from the flows' total goodput in bins of 200 ms.
+    ns-3 samples at this interval."""
 
     def measure(view: View) -> float | None:
         curves = [series.goodput(view.run, name, _WINDOW_S) for name in view.flows]
@@ -121,10 +125,11 @@ def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float
 
 
 def _dctcp_alpha(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """Returns a function for DCTCP's estimate alpha of the marked fraction (RFC 8257, section 3.3), from the
-    bottleneck's counters.
+    """Returns a measure of alpha, DCTCP's estimate of the fraction of marked packets (RFC 8257, section 3.3). `pick`
+    chooses one of the values of alpha, such as the largest.
 
-    Once per RTT, alpha moves by 1/16 of the distance towards the fraction that was marked in this RTT.
+    The bottleneck's counters provide the fraction of marked packets. Once per RTT, alpha moves by 1/16 of the distance
+    to the fraction that was marked in this RTT.
     """
 
     def measure(view: View) -> float | None:
@@ -202,7 +207,8 @@ def _rtt_mean(view: View) -> float | None:
 
 
 def _completion(view: View) -> float | None:
-    """Returns the slowest completion time in seconds; `None` if a transfer is incomplete."""
+    """Returns the mean completion time of the slowest flow's transfers in seconds; `None` if a flow completed no
+    transfer."""
     rows = view.rows()
     if not rows or any(not row["transfers"] for row in rows):
         return None
@@ -234,14 +240,15 @@ def _extreme(column: str, pick: Callable[[Floats], Any], scale: float = 1.0) -> 
 
 
 def _sent_rate(view: View) -> float:
-    """Returns the sending rate in bit/s, including retransmissions."""
+    """Returns the flows' total sending rate in bit/s, including retransmissions."""
     since, until = view.span
     total = sum(series.flow_column(view.run, name, "sent_bytes").growth(*view.span) for name in view.flows)
     return total * 8 / (until - since)
 
 
 def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """Returns a function for the bytes in flight, relative to the bottleneck's rate times the shortest RTT."""
+    """Returns a measure: `pick` chooses a sample of the bytes in flight, in units of the BDP. The BDP is the
+    bottleneck's rate times the shortest RTT."""
 
     def measure(view: View) -> float | None:
         _, value = view.samples("in_flight_bytes")
@@ -255,7 +262,8 @@ def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | No
 
 
 def _reach(view: View) -> float | None:
-    """Returns the seconds until the goodput reaches the level; `None` if it never does."""
+    """Returns the time in seconds until the goodput reaches the check's level; `None` if the goodput never reaches the
+    level."""
     curves = [series.flow_column(view.run, name, "delivered_bytes") for name in view.flows]
     time = curves[0].time_s
     total = sum(np.interp(time, curve.time_s, curve.value) for curve in curves)
@@ -269,7 +277,7 @@ def _reach(view: View) -> float | None:
 
 
 def _settle(view: View) -> float | None:
-    """Returns the seconds until the delay stays below the level; `None` if it never does."""
+    """Returns the time in seconds until the delay stays below the check's level; `None` if the delay never does."""
     time, value = view.queue("sojourn_max_ms")
     below = np.isnan(value) | (value <= (view.check.level or 0.0))
     for place in range(len(time)):
@@ -280,7 +288,7 @@ def _settle(view: View) -> float | None:
 
 
 def _states_in_order(view: View) -> float:
-    """Returns the fraction of the named states that were entered in order."""
+    """Returns the fraction of the check's states that were entered in the listed order."""
     met, wanted = 0, view.check.states
     for state in view.phases()["to"].to_list():
         if met < len(wanted) and state.startswith(wanted[met]):
@@ -293,7 +301,7 @@ def _entered(view: View) -> float:
 
 
 def _longest_state(view: View) -> float | None:
-    """Returns the longest uninterrupted time in one of the states, in seconds."""
+    """Returns the longest uninterrupted time in one of the check's states, in seconds."""
     phases = view.phases()
     times = [*phases["time_s"].to_list(), view.span[1]]
     stays = [
@@ -305,7 +313,8 @@ def _longest_state(view: View) -> float | None:
 
 
 def _first_state(view: View) -> float | None:
-    """Returns the seconds until one of the states is entered; `None` if none is entered."""
+    """Returns the time in seconds until a flow enters one of the check's states; `None` if no flow enters such a
+    state."""
     phases = view.phases()
     for time, state in phases.select("time_s", "to").iter_rows():
         if state.startswith(view.check.states):

@@ -46,17 +46,17 @@ class SuiteResult(Study):
     seed: int
     checks: Table
     runs: Mapping[tuple[str, str], Run]
-    """The runs with the first seed, for the first few cases and lines."""
+    """Runs with the first seed, by case and line. Only the first runs of the suite are stored."""
     digest: str
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines on which the cases ran, in order."""
+        """The names of the lines on which the cases ran, in order."""
         return tuple(dict.fromkeys(self.checks.values("line")))
 
     @cached_property
     def _verdicts(self) -> Mapping[tuple[str, str], Verdict]:
-        """The verdict for each case and line. If one check fails, the case fails."""
+        """The verdict for each case and line. A case fails on a line if one of its checks fails."""
         found: dict[tuple[str, str], set[str]] = {}
         for row in self.checks.rows():
             found.setdefault((row["case"], row["line"]), set()).add(row["verdict"])
@@ -71,7 +71,7 @@ class SuiteResult(Study):
 
     @property
     def failed(self) -> list[tuple[str, str]]:
-        """The failed cases, each with its line."""
+        """The keys of the failed cases, each with the name of the line."""
         return [key for key, verdict in self._verdicts.items() if verdict == "fail"]
 
     @property
@@ -182,7 +182,7 @@ def _cases(count: int) -> str:
 
 
 def checks(found: SuiteResult, line: str) -> View:
-    """Returns a table of every check on one line."""
+    """Returns a table of all checks on one line."""
     rows = _one_digest_per_run([row for row in found.checks.rows() if row["line"] == line])
     columns = [name for name in _COLUMNS if name != "line" and (name != "of" or any(row["of"] for row in rows))]
     plain = view(found.checks, columns, rows=rows, keys=1, most=len(rows))
@@ -197,13 +197,14 @@ def checks(found: SuiteResult, line: str) -> View:
 
 
 def _seeds(found: SuiteResult, check: Row) -> str:
-    """Returns a remark with the number of seeds that pass, if the verdict depends on the seed."""
+    """Returns a remark with the number of seeds that pass, if the verdict depends on the seed; otherwise an empty
+    text."""
     passed = check["seeds_passed"]
     return "" if passed in (None, 0, found.repeat) else f" ({passed} of {found.repeat} seeds pass)"
 
 
 def _one_digest_per_run(rows: list[Row]) -> list[Row]:
-    """Returns the rows with each run's digest only in the run's first row."""
+    """Returns the rows with an empty digest if the row before has the same digest."""
     before = ["", *(row["digest"] for row in rows)]
     return [row | {"digest": ""} if row["digest"] == last else row for row, last in zip(rows, before, strict=False)]
 

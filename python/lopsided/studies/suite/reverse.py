@@ -66,15 +66,15 @@ def _fits(line: Line, word: str) -> bool:
 
 
 def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenario:
-    """Returns the resolved scenario with a reverse path at the bottleneck `link`, for data in direction `way`.
+    """Returns the scenario with the narrow reverse path `line` at the bottleneck `link`, for data in direction `way`.
 
-    Raises UsageError if the link has no rate or no flow.
+    Raises UsageError if the link has no rate, or if no flow crosses the link.
     """
     back: Direction = "up" if way == "down" else "down"
     rates = next(each for each in scenario.resolved["links"] if each["name"] == link)
     direction = cast("Mapping[str, Any]", rates[way])
     access: Mapping[str, Any] = direction["access"] or {}
-    # If the rate varies, its highest value is used.
+    # If the rate varies, use its highest value.
     rate = max(float(each["rate_bps"] or 0) for each in [direction, *access.get("steps", [])])
     if not rate:
         raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}, so its reverse path cannot be narrower")
@@ -93,7 +93,8 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
 
 
 def _load(scenario: Scenario, link: str, way: str) -> dict[str, Any]:
-    """Returns an upload between the ends of the first flow through the bottleneck."""
+    """Returns a flow that loads the reverse path: it sends data from the receiver to the sender of the first flow
+    through the bottleneck."""
     for flow in scenario.resolved["flows"]:
         if (link, way) in scenario.paths[flow["name"]]:
             return {"name": LOAD, "from": flow["to"], "to": flow["from"], "stack": {"cc": "cubic"}}

@@ -4,8 +4,8 @@
     found.checks            # a row for each number: expected, measured, verdict
     found.failed            # the cases with a check that fails
 
-A tested congestion control runs in the flows whose names begin with `test`. A tested discipline is the queue of each
-bottleneck. Numbers are medians over the seeds.
+A tested congestion control runs in the flows whose names begin with `test`. A tested discipline replaces the queue of
+each bottleneck. Numbers are medians over the seeds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _MOST_KEPT = 60
-"""Maximum number of runs that are kept in memory for the report's figures."""
+"""Maximum number of runs whose data is kept in memory for the report's figures."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def suite(
     ]
 
     kept: dict[tuple[str, str], Run] = {}
-    # If a discipline is tested, all flows are measured.
+    # If a discipline is tested, the empty prefix selects all flows.
     tested = UNDER_TEST if spec.subject == "control" else ""
 
     def reduce(job: int, run: Run) -> tuple[str, list[float | None]]:
@@ -225,7 +225,7 @@ def _plan(
 
 
 def _tested(scenario: Scenario, prefix: str, cc: str | None, transport: str) -> Scenario:
-    """Sets the congestion control and the transport of the flows under test."""
+    """Returns the scenario with the tested congestion control and transport in the flows under test."""
     flows = scenario.resolved["flows"]
     groups = dict.fromkeys(flow["group"] for flow in flows if flow["name"].startswith(prefix))
     settings: dict[str, Any] = {}
@@ -278,14 +278,15 @@ def _ratio(value: float | None, baseline: float | None) -> float | None:
 
 def _median(values: Iterable[float | None]) -> float | None:
     known = list(values)
-    # A median over only the successful seeds would hide the failed seeds.
+    # A median that omits the failed seeds would hide the failures.
     return None if None in known else float(median(value for value in known if value is not None))
 
 
 def judged(check: Check, value: float | None) -> Verdict:
     """Returns `pass` if the value is within the bounds, otherwise `fail`. A missing value fails.
 
-    A fitted threshold is not judged, because it was chosen when the result was already known.
+    Returns `no threshold` if the check has no threshold, or a fitted one. A fitted threshold is not judged, because it
+    was chosen when the result was already known.
     """
     if check.origin in ("", "fitted"):
         return "no threshold"
@@ -301,7 +302,7 @@ def said(check: Check, value: float | None) -> str:
 
 
 def expected(check: Check) -> str:
-    """Formats the bounds, with the measure and the time span."""
+    """Formats the bounds, the states and the time span of a check."""
     low, high = check.at_least, check.at_most
     bounds = "no threshold"
     if low is not None and high is not None:

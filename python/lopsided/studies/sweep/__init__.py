@@ -1,4 +1,4 @@
-"""Runs every combination of settings' values, with several seeds."""
+"""Runs a scenario with every combination of the given settings, with several seeds."""
 
 from lopsided.studies.sweep.axes import (
     Arm,

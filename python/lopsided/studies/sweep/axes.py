@@ -38,7 +38,7 @@ def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:
 
 @dataclass(frozen=True)
 class Grid:
-    """The numbered runs of a sweep: every repetition of every combination of values."""
+    """The numbered runs of a sweep: every combination of values, with every repetition."""
 
     scenario: Scenario
     axes: Mapping[str, Sequence[Arm]]
@@ -69,11 +69,11 @@ class Grid:
 
     @cached_property
     def columns(self) -> dict[str, tuple[str, dict[str, float | int | str]]]:
-        """The column of each axis, and its values by label."""
+        """The name of each axis's column, and the column's entry for each value's label."""
         return {name: axis_column(name, [arm.label for arm in arms]) for name, arms in self.axes.items()}
 
     def run(self, number: int) -> tuple[Row, dict[str, str], int]:
-        """Returns a run's value in each axis's column, its settings, and its repetition."""
+        """Returns a run's entries for the columns of the axes, its settings, and the number of its repetition."""
         rest, repetition = divmod(number, self.repeat)
         chosen: list[Arm] = []
         for arms in reversed(list(self.axes.values())):
@@ -85,7 +85,8 @@ class Grid:
 
 
 def arms_of(name: str, values: str | Iterable[Any]) -> list[Arm]:
-    """Returns an axis's arms from `5..50:5 packets`, `a,b,c`, or a list of values or dictionaries.
+    """Parses the values of an axis: `5..50:5 packets`, `a,b,c`, or a list of values or dictionaries. Returns one arm
+    per value.
 
     Raises UsageError if there are no values.
     """
@@ -130,7 +131,7 @@ _WITH_UNIT = re.compile(
 
 
 def axis_setting(column: str) -> tuple[str, str]:
-    """Returns the setting and unit of an axis's column; `""` without a unit.
+    """Returns the setting and the unit of an axis's column; the unit is `""` if the column has none.
 
     In a column's name, an underscore replaces each character of the unit that is not a letter.
     """
@@ -159,7 +160,7 @@ _WORDS = {
     "loss": "loss",
     "delay": "delay",
 }
-"""Names for figures, by the last part of the key."""
+"""Names of settings in figures, by the last part of the setting's key."""
 _WAYS = {"up": "uplink ", "down": "downlink "}
 
 

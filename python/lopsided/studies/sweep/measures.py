@@ -42,7 +42,8 @@ def together_goodput(run: Run) -> dict[str, float] | None:
 
 
 def performance_of(run: Run, goodput_bps: Mapping[str, float]) -> float | None:
-    """Returns the performance (merritt2010 eq 1.2): the smaller ratio of a direction's goodput to its rate."""
+    """Returns the performance (merritt2010 eq 1.2): the download goodput divided by the downlink's rate, or the upload
+    goodput divided by the uplink's rate, whichever is smaller. Returns `None` if a direction has no flow or no rate."""
     down_bps, up_bps = run.scenario.link_rate_bps("down"), run.scenario.link_rate_bps("up")
     totals = {"down": 0.0, "up": 0.0}
     directions = dict(zip(run.flows.values("name"), run.flows.values("direction"), strict=True))

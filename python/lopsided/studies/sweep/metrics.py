@@ -14,7 +14,7 @@ from lopsided.studies.spread import grouped
 from lopsided.studies.sweep.axes import axis_columns
 
 OF_RUN = ("jain", "performance")
-"""Metrics of a whole run."""
+"""Metrics that have one value per run instead of one value per flow."""
 
 _MADE = {
     "loss_share": Column("loss_share", "share", "loss", "Retransmitted segments as a share of all sent segments."),
@@ -23,7 +23,7 @@ _MADE = {
 
 
 def check_metric(metric: str) -> None:
-    """Raises UsageError if a metric is unknown, before the first run."""
+    """Raises UsageError if a metric is unknown. The check needs no run."""
     columns = [column.name for column in SWEEP.columns if column.kind != "text"]
     if metric not in METRICS and metric not in columns:
         said = f"; there are {', '.join(METRICS)}, and the table's columns"

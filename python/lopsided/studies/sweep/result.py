@@ -50,9 +50,9 @@ class Sweep(Table, Study):
         super().__init__(Rows(rows), SWEEP)
         self.scenario = scenario
         self.starts = starts or Starts([scenario])
-        """The random start offset of the flows."""
+        """The random delays of the flows' starts."""
         self.metric = metric
-        """The metric that sentences, table and report use."""
+        """The metric that the sentences, the table and the report show."""
         self.world = world
 
     def _repr_html_(self) -> str:

@@ -91,8 +91,8 @@ def sweep(
 
 
 def _check_axes(axes: Mapping[str, Sequence[Arm]], scenarios: Sequence[Scenario]) -> None:
-    """Raises UsageError if the values of an axis change nothing. `scenarios` are in the order of the product of the
-    axes."""
+    """Raises UsageError if all values of an axis lead to the same scenario. `scenarios` are in the order of the axes'
+    Cartesian product."""
     counts = [len(arms) for arms in axes.values()]
     for place, (name, arms) in enumerate(axes.items()):
         if len(arms) < 2:

@@ -29,11 +29,11 @@ _WORDS = {
     "completion_s": "mean completion time",
     "jain": "Jain's index",
 }
-"""Names of metrics in sentences. Other metrics are named by the heading of their column."""
+"""Names of metrics in sentences. Other metrics have the heading of their column as their name."""
 
 
 def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
-    """Returns sentences about means; empty if there is only one arm."""
+    """Returns sentences that compare the means of the arms; an empty list if there is only one arm."""
     axes = axis_columns(table)
     rows = list(table.rows())
     if not axes or len({tuple(row[axis] for axis in axes) for row in rows}) < 2:
@@ -45,7 +45,8 @@ def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
 
 
 def _means(rows: Iterable[Row], keys: Sequence[str], columns: Sequence[str]) -> list[Row]:
-    """Returns one row per combination of keys, with means of the columns; `None` if a column has no value."""
+    """Returns one row per combination of the keys' values, with the means of the columns. The mean is `None` if no row
+    has a value."""
     return [
         {**dict(zip(keys, key, strict=True)), **{column: mean(row[column] for row in group) for column in columns}}
         for key, group in grouped(rows, keys).items()
@@ -53,7 +54,8 @@ def _means(rows: Iterable[Row], keys: Sequence[str], columns: Sequence[str]) -> 
 
 
 def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) -> list[str]:
-    """Returns sentences about the settings with the lowest and highest metric, per flow or for the run."""
+    """Returns sentences about the settings with the lowest and the highest value of the metric, per flow or for the
+    whole run."""
     of_run = metric in OF_RUN
     means = [
         row for row in _means(rows, axes if of_run else [*axes, "name"], [column.name]) if row[column.name] is not None
@@ -85,7 +87,7 @@ def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) ->
 
 
 def _of_goodput(rows: list[Row], goodput: str, axes: list[str]) -> list[str]:
-    """Returns sentences about the performance, and about each flow's goodput."""
+    """Returns sentences about the settings with the best and the worst performance, and about each flow's goodput."""
     means = _means(rows, [*axes, "name"], [goodput, "rtt_mean_ms", "performance"])
     said: list[str] = []
     once = {tuple(row[axis] for axis in axes): row for row in reversed(means)}
