@@ -44,7 +44,7 @@ METRIC_COLUMNS = {
 }
 """The table column of each named metric except goodput. Every numeric column of a table is also a metric."""
 METRICS = ("goodput", *METRIC_COLUMNS)
-"""The metrics of a sweep that have a name of their own."""
+"""The names of metrics that a sweep accepts in addition to the names of numeric columns."""
 CHECK_LINES_TRIED = ("adsl2plus-16-1", "docsis30-100-10", "lte-50-15", "wifi5-400-400")
 """Access lines on which `check` compares two builds by default."""
 CHECK_METRIC = "time"
@@ -70,7 +70,7 @@ class FairnessOptions:
     """Options for measuring the fairness between congestion controls."""
 
     link: str | int = "100M"
-    """Rate of the bottleneck, such as 100M (bit/s). With `--up`, the downlink's rate."""
+    """Rate of the bottleneck, such as 100M (bit/s). If `--up` is set, this is the downlink's rate."""
     up: str | int | None = None
     """Rate of the uplink; default: the downlink's rate."""
     direction: Literal["down", "up"] = "down"
@@ -78,10 +78,10 @@ class FairnessOptions:
     buffer: str = "1 BDP"
     """Buffer of each direction: in BDP at the mean RTT of a pair ("1 BDP"), in packets (50p) or in bytes (64kB)."""
     pairs: Literal["usual", "inter", "intra", "full"] = "usual"
-    """`inter`: different controls at equal RTT; `intra`: each control against itself at unequal RTT; `usual`: both;
-    `full`: all combinations."""
+    """`inter`: different congestion controls at equal RTTs; `intra`: each congestion control against itself at unequal
+    RTTs; `usual`: both; `full`: all combinations."""
     flows: int = 1
-    """Number of flows on each side."""
+    """Number of flows on each side of a pair."""
     stack: str = "linux-6.1"
     """Stack profile of all hosts."""
     socket_buffer: str | None = None
@@ -89,7 +89,7 @@ class FairnessOptions:
     duration: str | float = "60s"
     """Time for which both sides are active."""
     warmup: str | float | None = None
-    """Time at the start that the means exclude; default: 33 % of the duration."""
+    """Time that the means exclude after both sides have started; default: 33 % of the duration."""
     lead: str | float = "10s"
     """Time for which the first side runs alone; with 0s both sides start together."""
     within: str | float = "20%"
@@ -97,9 +97,9 @@ class FairnessOptions:
     hold: str | float = "5s"
     """Time for which the shares must stay within `--within` of the fair share."""
     harm: bool = True
-    """Run each side alone too, and measure the harm that the other side causes."""
+    """Also run each side alone, and measure the harm that the other side causes."""
     repeat: int = 2
-    """Number of seeds for each order of arrival. Each pair runs in both orders."""
+    """Number of seeds for each of the two orders in which the sides of a pair start."""
     seed: int = 1
     """The first seed."""
 

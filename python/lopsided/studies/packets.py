@@ -116,7 +116,7 @@ class Scene:
     states: dict[str, dict[str, float | str | None]]
     """The last TCP state that each run sampled before the divergence: TCP_INFO, or the simulator's equivalent."""
     context: list[dict[str, Any]]
-    """The last pairs of packets up to the divergence. The last pair is the pair that differs."""
+    """The pairs of packets shortly before the divergence, and the pair that differs."""
     then: list[list[dict[str, Any]]]
     """The first packets of each capture from the divergence on."""
     around: list[list[dict[str, Any]]]

@@ -1,4 +1,4 @@
-"""Returns the verdict on a run: a few sentences that describe the run.
+"""Provides the verdict on a run: a few sentences that describe the run.
 
 The native module writes the sentences (crate `verdict`), so that commands, reports, notebooks and the browser's page
 agree. The sentences do not mention the causes inside TCP, which `lopsided explain` reports.

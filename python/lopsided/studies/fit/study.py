@@ -146,7 +146,8 @@ class Fitter:
 
     def _parameters(self, best: Trial) -> list[Row]:
         found: list[Row] = []
-        # If the best simulated packets are far from the captured packets, the intervals of the parameters are invalid.
+        # If the best trial's packets are far from the captured packets, the 95 % intervals of its parameters are
+        # invalid.
         close = best.distance <= CLEAR
         logged = {f"rate.{way}" for way in WAYS if self.draft.ways[way].logged}
         for each in self.search.intervals(best):

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.line import Draft, Structure
 
 PULL = 0.001
-"""Factor for the parameters' distance from their starting values in the score of a trial. This distance affects only
-parameters that the packets do not determine."""
+"""Weight of the parameters' distance from their starting values in a trial's score. The weight is so small that it
+matters only for parameters that the packets do not determine."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class View:
 
 @dataclass(frozen=True)
 class Trial:
-    """One simulated candidate: its structure, the values of its parameters, and the distance of its statistics from
-    those of the capture."""
+    """One simulated candidate: its structure, the values of its parameters, and the distance between its statistics and
+    the capture's statistics."""
 
     number: int
     structure: Structure

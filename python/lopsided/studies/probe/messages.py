@@ -1,7 +1,7 @@
 """Reads and validates the messages of both ends: the request for a flow, and the report on the flows.
 
-Each message is one line of JSON. The other end may be any program, so the size and the time of each message are
-limited.
+Each message is one line of JSON. The other end may be any program, so the size of each message and the time for
+receiving it are limited.
 """
 
 from __future__ import annotations

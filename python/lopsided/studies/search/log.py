@@ -83,7 +83,7 @@ def write_runs(folder: Path, searcher: Searcher) -> None:
 
 
 def _mark_of(folder: Path) -> str | None:
-    """Returns the fingerprint of the search in a folder, if there is one."""
+    """Returns the fingerprint of the search that a folder contains; `None` if the folder contains no search."""
     try:
         manifest = json.loads((folder / folders.MANIFEST).read_text(encoding="utf-8"))
         return str(manifest["fingerprint"]) if manifest["kind"] == "search" else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 TRIALS = 100
-"""Default number of trials."""
+"""Default number of trials of a search."""
 BATCH = 8
 """Number of trials per batch. A larger batch occupies more workers. With smaller batches, each proposal is based on
 more results."""

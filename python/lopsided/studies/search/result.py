@@ -71,7 +71,8 @@ class Trial:
     """The reason why the scenario rejects the settings; empty if it accepts them."""
 
     def interval(self, metric: int, *, checked: bool = False) -> Interval:
-        """Returns the metric's mean over the seeds with its 95 % interval."""
+        """Returns the metric's mean over the search's seeds, or over the check's seeds if `checked` is true, with its
+        95 % interval."""
         return mean_interval(run.values[metric] for run in (self.checks if checked else self.runs))
 
     def mean(self, metric: int) -> float | None:
@@ -126,7 +127,7 @@ class Search(Study):
 
     @cached_property
     def front(self) -> list[Trial]:
-        """The trials of the Pareto front that satisfy all limits, sorted by the first goal."""
+        """The Pareto front of the trials that satisfy all limits, sorted by the first goal."""
         fit = [trial for trial in self.tried if self.keeps(trial)]
         found = [one for one in fit if not any(self._betters(other, one) for other in fit)]
         first = self.goals[0]

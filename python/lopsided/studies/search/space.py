@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(?::\s*(log|{_NUMBER}))?\s*([^0-9\s].*?)?\s*")
 _DIGITS = 4
-"""Number of significant digits of values from a range."""
+"""Values from a continuous range are rounded to this number of significant digits."""
 _MOST_CHOICES = 1000
 _NOT_HERE = re.compile(r"`[^`]+` belongs to ")
 """Matches the error message for a key that the chosen kind does not have."""
@@ -156,7 +156,7 @@ class Space:
 
     @property
     def size(self) -> int | None:
-        """The largest number of combinations; `None` if a range is continuous."""
+        """Maximum number of combinations; `None` if a range is continuous."""
         sizes = [key.size for key in self.keys]
         return math.prod(size for size in sizes if size is not None) if None not in sizes else None
 

@@ -56,7 +56,7 @@ class Searcher:
     workers: int | None = None
     start_jitter_s: float | None = None
     log: Callable[[Mapping[Key, Done]], object] | None = None
-    """Called with all finished runs after each batch, and at an interruption."""
+    """Called with all finished runs after each batch and at the end, also if the search is interrupted."""
 
     def __post_init__(self) -> None:
         if self.trials < 1 or self.batch < 1:

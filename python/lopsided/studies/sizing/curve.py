@@ -191,7 +191,7 @@ _FIELD_COLUMNS = (
 
 
 def curve_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Returns one row per buffer, with medians over the seeds."""
+    """Returns one row per buffer size, with the median of each column over the seeds."""
     curve: list[Row] = []
     for packets in sorted({row["buffer_packets"] for row in rows}):
         here = [row for row in rows if row["buffer_packets"] == packets]

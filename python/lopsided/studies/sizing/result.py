@@ -24,7 +24,8 @@ from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
 @dataclass(frozen=True)
 class Sizing(Study):
-    """The result of sizing a buffer. `curve` has one row per buffer, with medians. `runs` has one row per run."""
+    """The result of sizing a buffer. `curve` has one row per buffer size, with medians over the seeds. `runs` has one
+    row per run."""
 
     kind: ClassVar[str] = "size"
     figures: ClassVar[Mapping[str, str]] = {"curve": "Performance against the uplink buffer"}
@@ -62,7 +63,8 @@ class Sizing(Study):
 
     @property
     def packets(self) -> int:
-        """The recommended uplink buffer in packets: the largest with good performance and within the target delay."""
+        """The recommended uplink buffer in packets: the largest buffer with good performance that also satisfies the
+        target delay."""
         return min(self.measured.knee_packets, self.target_packets or self.measured.knee_packets)
 
     @property

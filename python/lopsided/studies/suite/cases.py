@@ -88,7 +88,7 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteSpec:
-    """The content of a suite's folder: all its cases."""
+    """The description of a suite with all its cases, from `suite.toml`."""
 
     name: str
     folder: Path

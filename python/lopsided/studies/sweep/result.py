@@ -171,7 +171,8 @@ class Sweep(Table, Study):
         heat_map: bool = False,
         column: Literal["single", "double"] | None = None,
     ) -> Figure:
-        """Plots a metric over the axes. With two axes, each value of the second axis has a line with a 95 % band.
+        """Plots a metric over the axes. With two axes, the figure has one line with a 95 % band for each value of the
+        second axis.
 
         Parameters
         ----------

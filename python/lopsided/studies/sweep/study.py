@@ -53,7 +53,8 @@ def sweep(
     measure
         A function that returns the rows of a run, as mappings; default: `flow_rows`, one row per flow.
     metric
-        The metric of sentences, table and report: a name of `lopsided.studies.sweep.metrics.METRICS` or a column.
+        The metric that sentences, table and report show: a name in `lopsided.studies.sweep.metrics.METRICS` or a
+        column.
     world, kernel
         The world to run in: `sim`, `kernel` or `live`. `kernel` is the kernel for the kernel world.
     workers
