@@ -28,8 +28,8 @@ def test_a_deterministic_cell_matches_the_authors_code(scheme: Scheme):
 def test_marked_acks_with_forward_loss_are_close_to_the_authors_code():
     """The test compares medians of ten seeds, because single runs differ by up to 8 %.
 
-    The page reports differences of more than 5 %. With 60 seeds, the simulator's throughput is 6.6 % lower. The cause is
-    unknown, so this test accepts up to 10 %.
+    The page reports differences of more than 5 %. With 60 seeds, the simulator's throughput is 6.6 % lower. The cause
+    is unknown, so this test accepts up to 10 %.
     """
     [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is ACC_SA_CODE]
     expected = RECORDS.current((cell, number) for number in cell.numbers)
