@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LOOK_S, _LOOKS = 0.1, 20
 _stuck: list[Batch] = []
-"""Batches with a thread that is stuck in user-defined code."""
+"""Batches that could not be stopped, because a thread is stuck in user-defined code."""
 
 
 def stop(batch: Batch) -> None:

@@ -16,11 +16,11 @@ Discipline = TypeVar("Discipline", bound=type[_native.QueueDiscipline])
 Parameters = dict[str, bool | float | str]
 
 _declared: dict[str, Parameters] = {}
-"""Keys and defaults of the user-defined disciplines that scenarios in this process can use, by name."""
+"""Maps the name of each user-defined discipline in this process to its keys and their defaults."""
 
 
 def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
-    """Registers a class derived from `QueueDiscipline` as `queue.kind = "NAME"`.
+    """Registers a class derived from `QueueDiscipline`. A scenario selects the class with `queue.kind = "NAME"`.
 
     The class may have a dictionary `parameters` of keys and their defaults: booleans, non-negative numbers, or strings.
     The simulator sets each key as an attribute before it calls `__init__`. If the name is already registered, the new
@@ -63,7 +63,7 @@ def _kinds(value: object) -> Iterator[str]:
 
 
 def remember(disciplines: Mapping[str, Parameters]) -> None:
-    """Registers the disciplines of a run folder, so that its scenario can be read. The scenario cannot run."""
+    """Registers the disciplines of a run folder, whose code is missing. The scenario can then be read, but not run."""
     for name, parameters in disciplines.items():
         if name not in _declared:
             queue_discipline(name)(type(name, (_Absent,), {"parameters": parameters}))

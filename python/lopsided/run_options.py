@@ -23,7 +23,8 @@ class RunOptions:
     pcap: Path | None = None
     """The folder for captures, created if needed."""
     pcap_at: frozenset[PcapPoint] = frozenset({"hosts", "links"})
-    """The places where packets are captured. `merged` adds one file with the packets of all hosts."""
+    """`hosts` writes a capture for each host, and `links` a capture for each link. `merged` adds one file with the
+    packets of all hosts."""
     cores: int = 1
     """Maximum number of cores for a simulated run. More than one core is used only if that is faster."""
     kernel: str | None = None

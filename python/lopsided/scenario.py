@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lopsided.data.scenario_types import Resolved
 
 Source: TypeAlias = tuple[str, str, list[tuple[str, str]]]
-"""A scenario's text, file name, and changed settings."""
+"""The text of a scenario, its file name, and the settings to change in it."""
 
 _LARGEST_FILE = 4 * 1024 * 1024
 
@@ -85,7 +85,7 @@ class Scenario:
         name
             The name of the scenario, for example in errors.
         controllers
-            User-defined congestion controls, by their names in `cc`.
+            User-defined congestion controls. The keys are the names that `cc` may use.
 
         Raises
         ------
@@ -175,7 +175,8 @@ class Scenario:
         pcap
             The folder for captures; default: none are written.
         pcap_at
-            The places where packets are captured. `merged` adds one file with the packets of all hosts.
+            `hosts` writes a capture for each host, and `links` a capture for each link. `merged` adds one file with the
+            packets of all hosts.
         cores
             Maximum number of cores for a simulated run. It does not change the result. `Run.facts["cores"]` is the
             number of cores that were used.
@@ -229,17 +230,17 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """The short name; default: the file's name without its extension."""
+        """The scenario's name; by default, the name of its file without the extension."""
         return self.native.name
 
     @property
     def title(self) -> str | None:
-        """The title, or `None`."""
+        """The scenario's title; `None` if it has no title."""
         return self.native.title
 
     @property
     def heading(self) -> str:
-        """The title, or the name if there is no title."""
+        """The scenario's title, or its name if it has no title."""
         return self.title or self.name
 
     @property
@@ -254,12 +255,14 @@ class Scenario:
 
     @cached_property
     def resolved(self) -> Resolved:
-        """The whole scenario as plain values. The key of a number ends in its unit (`rate_bps`, `delay_s`)."""
+        """The scenario as dictionaries and lists, with all defaults. If a number has a unit, its key ends in the unit
+        (`rate_bps`, `delay_s`)."""
         return json.loads(self.native.to_json())
 
     @property
     def controllers(self) -> dict[str, ControllerFactory | None]:
-        """User-defined congestion controls by name. The value is `None` if there is no code, as in a run folder."""
+        """User-defined congestion controls by name. In a scenario from a run folder, each value is `None`, because the
+        folder does not contain their code."""
         return dict(self.native.controllers())
 
     @property
@@ -286,7 +289,7 @@ class Scenario:
 
     @cached_property
     def paths(self) -> dict[str, list[tuple[str, str]]]:
-        """The links that each flow's data crosses, and the direction on each link."""
+        """Maps each flow's name to the path of its data: the name and direction of each link, in order."""
         return dict(zip(self.flow_names, self.native.paths(), strict=True))
 
     def queue_limit_packets(self, link: str, direction: Literal["down", "up"] | str) -> int | None:
@@ -305,7 +308,7 @@ class Scenario:
         return self.native.to_toml()
 
     def to_tables(self) -> dict[str, Any]:
-        """Returns dictionaries for `build`, with all defaults. Each link and flow has a name."""
+        """Returns dictionaries from which `build` creates this scenario, with all defaults and all names."""
         return tomllib.loads(self.to_toml())
 
     def __repr__(self) -> str:
@@ -366,12 +369,13 @@ class Run(RunTables):
         flows
             The names of the flows to draw; default: all.
         links
-            Link directions to draw, such as `[("link", "up")]`; default: those with a queue, drops or a high
-            utilisation.
+            Link directions to draw, such as `[("link", "up")]`; default: the directions in which packets waited, were
+            dropped, marked or lost, or in which the utilisation is at least 10 %.
         window_s
             Averaging interval of goodput and drops, in seconds.
         column
-            `single` or `double` for the width of a journal's column: a smaller font, no title, no footnote.
+            `single` or `double` draws the figure for one or two columns of a journal: with a smaller font, and without
+            title and footnote.
 
         Raises
         ------
@@ -395,7 +399,7 @@ class Run(RunTables):
     ) -> Fairness:
         """Measures the fairness between the flows (see `lopsided.studies.fairness.of_run`).
 
-        To measure harm, this method also runs each group alone. The defaults come from the scenario's `[fairness]`.
+        To measure harm, this method also runs each group alone. Defaults come from the scenario's table `[fairness]`.
         """
         of_run = filled_in("Run.fairness")
         changes = {"warmup_s": warmup_s, "within": within, "hold_s": hold_s, "harm": harm}
@@ -421,7 +425,7 @@ class Run(RunTables):
         return self.folder
 
     def write(self, folder: Path, *, report: bool = True, play: bool = False) -> None:
-        """Writes the run into a folder from `lopsided.data.run_folder.writing`. For `play`, see `report()`."""
+        """Writes the run into a folder that `lopsided.data.run_folder.writing` created. For `play`, see `report()`."""
         (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
         for name in run_tables():
             self.table(name).to_polars().write_parquet(folder / f"{name}.parquet")
@@ -471,7 +475,7 @@ class Run(RunTables):
             raise FolderError(f"{self.folder} is damaged: its tables contain other flows than its scenario.toml")
 
     def manifest(self) -> dict[str, Any]:
-        """Returns the entries of the manifest, which identify the run."""
+        """Returns the content of the run folder's manifest."""
         return {
             "lopsided": _native.__version__,
             "name": self.scenario.name,
@@ -500,7 +504,7 @@ def checked_seed(seed: int) -> int:
 
 
 def _other_format(path: Path, text: str) -> str | None:
-    """Returns `JSON` or `YAML` if the file seems to have this format. A TOML error would then mislead the user."""
+    """Returns `JSON` or `YAML` if the file seems to be in this format. For such a file, a TOML error would mislead."""
     begin = text.lstrip()
     if begin.startswith("{") or path.suffix == ".json":
         return "JSON"

@@ -14,14 +14,14 @@ Tables: TypeAlias = Mapping[str, Any]
 
 
 def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns pairs of a key and its value as TOML."""
+    """Returns each setting as a pair: its key, and its value in TOML."""
     return [(key, setting_text(value)) for key, value in settings.items()]
 
 
 def dotted_key(*words: str) -> str:
-    """Joins words into a dotted key. A word is quoted if it has characters other than letters, digits, `-` and `_`.
+    """Joins words into a dotted key. Quotes each word that contains other characters than letters, digits, `-` and `_`.
 
-    For example, `count` creates flow names such as `backup.1`: `dotted_key("flow", "backup.1", "cc")`.
+    For example, `dotted_key("flow", "backup.1", "cc")` quotes `backup.1`, a flow name that contains a dot.
     """
     return ".".join(map(_key, words))
 
@@ -37,7 +37,7 @@ def scenario_text(tables: Tables) -> str:
     Raises
     ------
     UsageError
-        If a value has a type that TOML does not have.
+        If a value has a type that TOML does not support.
     """
     parts: list[str] = []
     for name, found in tables.items():

@@ -22,7 +22,7 @@ MINUTE_MS = 60_000.0
 
 
 def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """Returns the mean of the values up to the 95th percentile; `None` without values."""
+    """Returns the weighted mean of the values up to the 95th percentile; `None` if there are no values."""
     order, share = _ordered(values, weights)
     if not len(order):
         return None
@@ -74,7 +74,7 @@ class Saturation:
     interval: int
     """Number of the last interval of the test, counted from 0."""
     goodput: bool
-    """True if goodput was stable at the end."""
+    """True if goodput was stable when the test ended."""
     responsiveness: bool
     """True if responsiveness was also stable (high confidence). If false, the test ran out of time."""
 
@@ -89,7 +89,7 @@ def saturation(
     """Finds the end of a test by draft-ietf-ippm-responsiveness-08 (section "Final Algorithm").
 
     Goodput is stable if the standard deviation of its last `mad` moving averages is at most `tolerance` times the last
-    average. After this point, the same rule decides whether responsiveness is stable.
+    average. Once goodput is stable, the same rule decides whether responsiveness is stable.
 
     Parameters
     ----------

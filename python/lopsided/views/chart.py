@@ -1,6 +1,6 @@
 """Describes a figure whose panels share an x axis.
 
-`views.plot.drawn` draws the figure with matplotlib, and `views.svg` draws it for a page. Both use the same `data`.
+`views.plot.drawn` draws the figure with matplotlib, and `views.svg` draws it as SVG for an HTML page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a figure. `name` identifies the curve in `Chart.data`. A curve without a name is not in the data."""
+    """A curve in a panel. `Chart.data` omits curves that have no name."""
 
     x: Floats
     y: Floats
@@ -48,7 +48,7 @@ class Panel:
     """One panel, whose y axis runs from 0 to `top`."""
 
     label: str
-    """The name of the y axis, with its unit."""
+    """The label of the y axis, with the unit."""
     top: float
     height_in: float
     curves: tuple[Curve, ...] = ()
@@ -71,7 +71,7 @@ class Chart:
     """The end of the x axis, which starts at 0."""
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
-    """The footnote: the contents of the figure, and how the figure was made."""
+    """The parts of the footnote, which states what the figure shows and how it was made."""
     x_name: str = "time_s"
 
     def data(self) -> pl.DataFrame:

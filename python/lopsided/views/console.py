@@ -1,4 +1,4 @@
-"""Tables about runs, as commands print them."""
+"""Builds the tables about runs that commands print."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ LINKS = ("rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets
 
 
 def cores(used: Row) -> str:
-    """Returns a sentence that states the number of cores that the run used, and why."""
+    """Returns a sentence with the number of cores that the run used, and the reason for this number."""
     if used["used"] == 1:
         return f"On one core: {used['why']}."
     return f"On {used['used']} cores for {units.percent(used['share'])} of the events: {used['why']}."
 
 
 def flows(run: Run) -> View:
-    """Returns a table with one row per flow and a sparkline. Columns for transfers and lost datagrams are added if
-    there are any."""
+    """Returns a table with one row per flow. The last column shows the flow's goodput over time as a sparkline.
+
+    The table has columns for transfers and lost datagrams only if there were transfers or lost datagrams.
+    """
     rows = list(run.flows.rows())
     transfers = ("transfers", "completion_s") if any(row["transfers"] for row in rows) else ()
     lost = ("lost_packets",) if any(row["lost_packets"] for row in rows) else ()
@@ -55,7 +57,7 @@ def flows(run: Run) -> View:
 
 
 def repeated_flows(runs: Sequence[Run]) -> View:
-    """Returns a table with one row per flow: means with 95 % intervals."""
+    """Returns a table with one row per flow: means over the runs, with 95 % confidence intervals."""
     first = runs[0]
     alike = all_alike(run.digest for run in runs)
     goodput, rtt = (first.flows.column(name) for name in ("goodput_bps", "rtt_mean_ms"))
@@ -84,7 +86,7 @@ def repeated_flows(runs: Sequence[Run]) -> View:
 def links(run: Run) -> View:
     """Returns a table with one row per notable link direction: rate, utilisation, queue and drops.
 
-    Columns for marks and filtered ACKs are added if there are any.
+    The table has columns for marked packets and filtered ACKs only if packets were marked or ACKs were filtered.
     """
     notable = notable_links.links(run)
     marked = ("marked_packets",) if any(row["marked_packets"] for row in notable) else ()
@@ -101,7 +103,8 @@ def links(run: Run) -> View:
 
 
 def repeated_links(runs: Sequence[Run]) -> View:
-    """Returns a table with one row per notable link direction of the first run: means with 95 % intervals."""
+    """Returns a table of the link directions that are notable in the first run: means over all runs, with 95 %
+    confidence intervals."""
     first = runs[0]
     names = ("utilisation", "sojourn_mean_ms", "dropped_packets")
     columns = [first.links.column(name) for name in names]

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from lopsided.views.chart import Chart
 
 _MOST_POINTS = 4000
-"""Maximum number of points of a curve. Longer curves keep the extremes of each segment."""
+"""Maximum number of points in a curve. A longer curve is reduced to the extremes of its segments."""
 
 
 def as_json(chart: Chart) -> str:
-    """Returns panels and named curves as JSON, escaped for a script element."""
+    """Returns the chart's panels and named curves as JSON, escaped for an HTML script element."""
     panels: list[dict[str, Any]] = []
     for panel in chart.panels:
         curves = [_curve(curve.name, curve.ink, curve.x, curve.y, curve.dash) for curve in panel.curves if curve.name]
-        # A bar becomes a step at its left edge.
+        # The interactive figure draws no bars, but a curve through the heights at the bars' left edges.
         curves += [_curve(bars.name, bars.ink, bars.left, bars.height) for bars in panel.bars]
         limit = {} if panel.limit is None else {"limit": panel.limit}
         panels.append({"label": " ".join(panel.label.split()), "curves": curves, **limit})
@@ -38,5 +38,5 @@ def _curve(name: str, ink: str, x: Floats, y: Floats, dash: tuple[float, float] 
 
 
 def _numbers(values: Floats) -> list[float | None]:
-    """Returns the values with five significant digits; null for a missing value."""
+    """Returns the values with five significant digits. A missing value becomes `None`, which is null in JSON."""
     return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values.tolist()]

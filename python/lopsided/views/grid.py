@@ -1,8 +1,8 @@
 """Prints a table on a console.
 
 Numbers are never truncated. If the columns do not fit, decorative columns are dropped first. Then headings wrap and
-columns move closer. Finally the table is split into parts, with the key columns in each part. Parts after the first
-omit rows in which all other columns are empty.
+the space between columns is removed. Finally the table is split into parts, with the key columns in each part. Parts
+after the first omit rows in which all other columns are empty.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Grid:
             yield Text(self.view.caption, style="dim italic")
 
     def _parts(self, console: Console, options: ConsoleOptions, columns: list[int]) -> list[list[int]]:
-        """Returns the columns of each part if the table must be split."""
+        """Returns the columns of each part of the table. A table that fits the console is a single part."""
         if self._fits(console, options, columns, _LAYOUTS[0]):
             return [columns]
         columns = [column for column in columns if not self.view.headings[column].spare]
