@@ -27,7 +27,7 @@ VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid", DOWN[2]: "--down-de
 
 WIDTH_IN, TOP_IN, BOTTOM_IN, GAP_IN = 8.4, 0.74, 0.86, 0.34
 LEFT, WIDTH = 0.088, 0.772
-"""Left edge and width of panels, as fractions of the figure."""
+"""Left edge and width of the panels, as fractions of the figure's width."""
 NOTE_CHARACTERS = 130
 """Maximum number of characters per line of a footnote."""
 LABEL_IN = 0.17
@@ -46,7 +46,8 @@ def rate_unit(top_bps: float) -> tuple[float, str]:
 
 
 def thin_out(time: NDArray[np.float64], value: NDArray[np.float64], points: int = 1600) -> tuple[Any, Any]:
-    """Reduces a curve to about `points` points. Each bucket keeps its extremes, so that no peak is lost."""
+    """Reduces a curve to at most `points` points. Keeps the minimum and the maximum of each interval, so that no peak
+    is lost."""
     if len(time) <= points:
         return time, value
     buckets = np.array_split(np.arange(len(time)), points // 2)
@@ -76,7 +77,7 @@ def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: 
 
 
 def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
-    """Moves labels that are above the panel's top down, and then the labels below them if they would overlap."""
+    """Lowers labels that extend above the panel's top, and then each label that a lowered label would overlap."""
     lowered: list[EndLabel] = []
     free = float("inf")
     for at, text, ink in reversed(placed):

@@ -82,7 +82,8 @@ def _of(emulated: Emulated, link: str, direction: str) -> pl.DataFrame:
 
 
 def _curves(emulated: Emulated, link: str, direction: str) -> tuple[Floats, Floats, Floats]:
-    """Returns times, mean rates in bit/s since the previous time, and mean waiting times in ms."""
+    """Returns one value per sample: the time in s, and since the previous sample the mean rate in bit/s and the mean
+    waiting time in ms."""
     rows = _of(emulated, link, direction)
     times = rows["time_s"].to_numpy()
     spans = np.diff(times, prepend=0.0)

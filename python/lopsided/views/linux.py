@@ -1,8 +1,5 @@
 """Describes a run on Linux or with real packets: the kernel, the measured deviation from the scenario, and timer
-delays.
-
-The manifest contains the kernel's counters.
-"""
+delays."""
 
 from __future__ import annotations
 

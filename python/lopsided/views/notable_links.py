@@ -1,4 +1,8 @@
-"""Selects notable links. A link is notable if it has a queue, lost packets, or high utilisation."""
+"""Selects the notable links of a run.
+
+A link is notable if the 95th percentile of its waiting times is at least 1 ms, if packets were dropped, marked or lost,
+or if its utilisation is at least 10 %.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _FLAGS = "SYN S, FIN F, RST R, PSH P, ACK ., ECE E, CWR W"
 
 
 def headline(found: Packets) -> str:
-    """Returns one or two sentences about the first difference."""
+    """Returns one or two sentences about the first difference between the two runs."""
     names = " and ".join(side.name for side in found.sides)
     first, parted = found.first, found.parted
     if first is None or first.first is None:
@@ -156,8 +156,8 @@ _STATES = (
 
 
 def states(found: Packets, scene: Scene) -> View:
-    """Returns the state of both ends before a difference: bytes sent and acknowledged, and the values of the last
-    sample."""
+    """Returns a table with the state of both ends before a difference: the bytes sent and acknowledged so far, and the
+    values of the last sample before it."""
     rows: list[Sequence[str]] = []
     for end, what in (("opener", "sender"), ("answerer", "receiver")):
         cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in scene.standing)]
@@ -170,8 +170,11 @@ def states(found: Packets, scene: Scene) -> View:
 
 
 def drift(found: Packets, one: AtHost) -> View:
-    """Returns a table of the flow after the difference, by period: packets per run, common packets, packets with equal
-    times, and the delay of the second run."""
+    """Returns a table that divides the connection with the first difference into periods of equal length.
+
+    Each row compares the two runs: number of packets, packets that both runs contain, packets with equal times, delay
+    of the second run's packets, and number of bytes by which the second run is ahead.
+    """
     pair = one.pair(one.first)
     assert pair is not None
     rows: list[Sequence[str]] = []

@@ -45,7 +45,7 @@ def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str
 
 
 def bake(scenario: Scenario | None) -> dict[str, Any]:
-    """Returns the data of a page or widget: the scenario's text and settings, and the plots of one run."""
+    """Returns the data that a page or widget contains: the scenario's text and settings, and the plots of one run."""
     text, settings = (EXAMPLE.read_text(encoding="utf-8"), []) if scenario is None else _source(scenario)
     description = json.loads(_native.page_description(text, settings))
     line = description["line"]
@@ -64,7 +64,7 @@ def bake(scenario: Scenario | None) -> dict[str, Any]:
 
 
 def can_run(run: Run) -> bool:
-    """Returns true if the page can run the scenario: it has no congestion control or queue in Python."""
+    """Returns true if the page can run the scenario, which must not use congestion controls or queues in Python."""
     try:
         text, settings = _source(run.scenario)
         _native.page_description(text, settings)

@@ -1,4 +1,4 @@
-"""Generates `docs/results.md` from the catalogue."""
+"""Generates `docs/results.md` from the catalogue of result tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serves the page and run reports to browsers on this machine.
+"""Serves the interactive page and run reports to browsers on this machine.
 
 The server answers only GET requests whose `Host` is 127.0.0.1 or localhost, so that other web sites cannot read the
 results. It serves the page, the `report.html` of folders with a manifest, and tables of sweeps (CSV files with a column
@@ -27,9 +27,9 @@ from lopsided.views.page import page
 
 _MOST_FOLDERS = 200
 _MOST_ROWS = 2000
-"""Maximum number of rows that the page of a table shows."""
+"""Maximum number of rows of a CSV table that its HTML page shows."""
 _MOST_SCENARIO = 200_000
-"""Largest size in bytes of a scenario for the page."""
+"""Maximum size in bytes of a scenario that the interactive page receives."""
 _REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob: data:; "
     "worker-src blob: data:; img-src data: blob:"
@@ -37,8 +37,6 @@ _REPORT_POLICY = (
 
 
 class Server:
-    """A server that is running."""
-
     def __init__(self, inner: ThreadingHTTPServer) -> None:
         self._inner = inner
         self.address = f"http://127.0.0.1:{inner.server_address[1]}/"
@@ -50,7 +48,7 @@ class Server:
 
 @contextmanager
 def serving(folder: Path, port: int = 0) -> Generator[Server]:
-    """Serves the page with the runs in `folder` during the block.
+    """Serves the interactive page, with the runs in `folder`, until the `with` block ends.
 
     Raises UsageError if the port is in use or the page is not built.
     """
@@ -87,7 +85,7 @@ def _newest(root: Path, pattern: str, read: Callable[[Path], dict[str, str] | No
 
 
 def runs(root: Path) -> list[dict[str, str]]:
-    """Returns the folders of runs and studies, newest first."""
+    """Returns a description of each run folder and study folder below `root`, newest first."""
 
     def read(path: Path) -> dict[str, str] | None:
         manifest = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
@@ -107,7 +105,7 @@ def runs(root: Path) -> list[dict[str, str]]:
 
 
 def sweeps(root: Path) -> list[dict[str, str]]:
-    """Returns the tables that `lopsided sweep --out` wrote, newest first."""
+    """Returns a description of each table below `root` that `lopsided sweep --out` wrote, newest first."""
 
     def read(path: Path) -> dict[str, str] | None:
         with path.open(encoding="utf-8", newline="") as file:

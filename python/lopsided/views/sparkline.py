@@ -8,7 +8,8 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Sequence[float | None], top: float | None = None) -> str:
-    """Returns one bar per value, from 0 to `top` (default: the largest value). 0 and `None` become blanks."""
+    """Returns one bar character per value: a full bar for `top` (default: the largest value), a blank for 0 or
+    `None`."""
     highest = top if top is not None else max((value for value in values if value is not None), default=0.0)
     if highest <= 0:
         return " " * len(values)

@@ -1,4 +1,4 @@
-"""Describes the story of a flow for a console."""
+"""Describes the events of a flow on a console, for `lopsided explain`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_ROWS = 15
 
 
 def summary(story: Story) -> str:
-    """Returns a paragraph that summarises the whole period."""
+    """Returns a paragraph that summarises the losses, retransmissions and window reductions of the flow."""
     real = [one for one in story.episodes if not one.harmless]
     harmless = len(story.episodes) - len(real)
     lost: Counter[str] = sum((one.lost for one in real), Counter[str]())
@@ -64,7 +64,7 @@ def _aside(harmless: int) -> str:
 
 
 def limits(story: Story) -> View | None:
-    """Returns a table of the sender's limits with their durations."""
+    """Returns a table of the limits that slowed the sender, with their durations; `None` if they are unknown."""
     held = story.limited_s
     if not held:
         return None
@@ -74,7 +74,7 @@ def limits(story: Story) -> View | None:
 
 
 def acknowledgements(story: Story) -> View | None:
-    """Returns a table of the receiver's reasons for pure ACKs."""
+    """Returns a table of the reasons for which the receiver sent pure ACKs; `None` if they are unknown."""
     acks: Counter[str] = sum((one.acks for one in story.connections), Counter[str]())
     if not acks:
         return None
@@ -88,7 +88,8 @@ def acknowledgements(story: Story) -> View | None:
 
 
 def timeline(story: Story, *, everything: bool = False) -> Group:
-    """Returns the events in order, one paragraph per episode."""
+    """Returns the events in order of time, one entry per episode. `everything` includes harmless episodes and removes
+    the limit of `_MOST_ROWS` entries."""
     told = moments(story, everything=everything)
     most = len(told) if everything else _MOST_ROWS
     grid = Grid.grid(padding=(0, 2, 0, 0))

@@ -31,7 +31,7 @@ def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
 
 
 def notebook(found: Study) -> str:
-    """Returns a study's HTML for a notebook: sentences, console tables, and the first figure."""
+    """Returns a study's HTML for a notebook: its conclusions, its tables, and its first figure."""
     blocks = _blocks(found, {})
     drawing = next(((block.title, drawn) for _, block, drawn in blocks if isinstance(block, Drawing)), None)
     return html.template("notebook.html.j2").render(
@@ -44,7 +44,8 @@ def notebook(found: Study) -> str:
 
 
 def _blocks(found: Study, figures: Mapping[str, Figure]) -> Iterator[tuple[str, Block | View, str]]:
-    """Yields each block with the name of its type, and the SVG if the block is a figure. Empty figures are omitted."""
+    """Yields each block of the study's page: the name of its type, the block, and its SVG if it is a figure. Figures
+    without data are omitted."""
     for number, block in enumerate(found.page()):
         drawing = ""
         if isinstance(block, Drawing):
@@ -70,7 +71,8 @@ def _svg(found: Study | Run, kind: str, figure: Figure | None, salt: str) -> str
 
 
 def write(found: Study, folder: Path, *, report: bool = True, more: Mapping[str, Any] | None = None) -> None:
-    """Writes a study into a folder from `lopsided.data.run_folder.writing`. `more` adds entries to the manifest."""
+    """Writes a study into a folder that `lopsided.data.run_folder.writing` created. `more` adds entries to the
+    manifest."""
     for name, content in found.files().items():
         place = folder / name
         place.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Draws a chart as an `<svg>` element without matplotlib, but with the same proportions.
+"""Draws a chart as an `<svg>` element, with the proportions of matplotlib figures but without matplotlib.
 
 Every run writes a report, and loading matplotlib takes longer than a run. Colours are CSS variables and follow the
 reader's theme. Scales are linear from 0.

@@ -19,7 +19,7 @@ WORLDS = {
     "kernel": "lopsided.worlds.kernel",
     "live": "lopsided.worlds.live",
 }
-"""Names of worlds, and their modules."""
+"""Maps the name of each world to its module."""
 
 
 def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOptions) -> Run:

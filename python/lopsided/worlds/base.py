@@ -35,6 +35,6 @@ class World(Protocol):
     def run_many(
         self, jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None
     ) -> Iterator[tuple[int, Run]]:
-        """Runs jobs, perhaps in parallel. When a job finishes, yields its number and its run. Captures are not
-        written."""
+        """Runs jobs, in parallel if the world permits it. When a job finishes, yields its number and its run. Captures
+        are not written."""
         ...

@@ -1,6 +1,7 @@
 """Writes a run's report: one self-contained HTML page that loads nothing from the network.
 
-If the page's bundle is installed, a script makes the figures interactive. Otherwise the figures are static.
+If the bundle of the interactive page is installed, the report contains a script that makes the figures interactive.
+Otherwise the figures are static.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _FLOW_COLUMNS = (
     *("name", "direction", "goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "transfers", "completion_s", "lost_packets"),
     *("retransmits", "timeouts", "undos", "cc", "profile", "start_s", "cwnd_mean_bytes", "cwnd_max_bytes"),
 )
-"""Columns of flows. The most important columns come first, because a phone shows only a few."""
+"""Columns of the table of flows. The most important columns come first, because a phone shows only a few."""
 _WHERE_ANY = ("transfers", "completion_s", "lost_packets")
-"""Columns that are omitted if empty."""
+"""Columns that the table of flows omits if no flow has a value."""
 _LINK_COLUMNS = (
     *("link", "direction", "rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets"),
     *("sojourn_mean_ms", "sojourn_p95_ms", "sojourn_max_ms", "dropped_packets", "marked_packets", "lost_packets"),
@@ -43,8 +44,8 @@ _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
 
 def render(run: Run, *, play: bool = False) -> str:
-    """Returns the whole page. `play` adds the simulator (1.7 MB) and a button that opens this run in the interactive
-    page."""
+    """Returns the report as one HTML page. `play` adds the simulator (1.7 MB) and a button that opens this run in the
+    interactive page."""
     is_built = page.is_built()
     notable = notable_links.links(run)
     return template("report.html.j2").render(
@@ -110,7 +111,7 @@ def _text(value: Any) -> str:
 
 def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
     drawn: list[dict[str, str]] = []
-    # The page already states these values at its top.
+    # The top of the report already shows these values, so the footnotes omit them.
     known = {run.world, f"seed {run.seed}", f"digest {run.digest}"}
     for kind in kinds:
         try:
@@ -133,7 +134,7 @@ def template(name: str) -> jinja2.Template:
 
 
 def environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
-    """Returns an environment with the filter `commands`.
+    """Returns a jinja2 environment with the filter `commands`.
 
     The filter renders `code` and **bold**, and prevents line breaks between a number and its unit.
     """

@@ -1,4 +1,4 @@
-"""Figures of a run, with units, averaging interval and digest.
+"""Draws figures of a run. The footnote of a figure states the averaging interval and the run's digest.
 
 run.plot("goodput")            a matplotlib Figure
 plot(run, "cwnd", flows=["download"])
@@ -27,11 +27,11 @@ KINDS: dict[str, Callable[..., Chart]] = {
     "queue": over_time.queue,
     "drops": over_time.drops,
 }
-"""Kinds of figures for `Run.plot` and `lopsided plot`."""
+"""Maps each kind of figure of `Run.plot` and `lopsided plot` to the function that returns its chart."""
 
 
 def plot(run: Run, kind: str, *, column: str | None = None, **options: Any) -> Figure:
-    """Draws a figure of the run. `column` selects the journal-column style."""
+    """Draws a figure of the run. `column` selects the style of a journal's columns, `single` or `double`."""
     from lopsided.views.plot import drawn, style
 
     said = chart(run, kind, **options)

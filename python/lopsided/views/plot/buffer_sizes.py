@@ -1,5 +1,5 @@
-"""Draws the figure of `lopsided size`: goodput divided by link rate against buffer size (after merritt2010 figure
-5.1)."""
+"""Draws the figure of `lopsided size`: goodput as a fraction of the link's rate for each buffer size, similar to figure
+5.1 of merritt2010."""
 
 # The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -23,7 +23,7 @@ _MEASURED = style.OTHER[0]
 
 
 def draw(sizing: Sizing) -> Figure:
-    """Draws the ratio of goodput to link rate of both directions, and the recommended buffer size."""
+    """Draws the goodput of both directions, as a fraction of the link's rate, and marks the recommended buffer size."""
     line = sizing.line
     subtitle = (
         f"{units.rate(line.down_bps)} down, {units.rate(line.up_bps)} up, RTT {units.millis(line.rtt_s * 1e3)}, "
@@ -77,10 +77,11 @@ class Mark:
     ink: str
     text: str
     height: float
-    """Height of the text, as a fraction of the panel's height."""
+    """Vertical position of the text, as a fraction of the panel's height."""
 
     def span(self, width: float, *, left: bool) -> tuple[float, float]:
-        """Returns the range of packets that the text covers on an axis of this width."""
+        """Returns the range in packets that the text covers on an x axis of `width` packets. If `left` is true, the
+        text is to the left of the line."""
         reach = _CHARACTER * len(self.text) * width
         return (self.packets - reach, self.packets) if left else (self.packets, self.packets + reach)
 
@@ -90,8 +91,12 @@ _CHARACTER = 0.0112
 
 
 def draw_marks(panel: Axes, marks: list[Mark], width: float) -> None:
-    """Draws the lines with their texts. Texts avoid other lines. If a text must cross a line, the line begins above the
-    text."""
+    """Draws a vertical line with a text for each mark.
+
+    A text is on the side of its line where it crosses fewer other lines. If a line crosses a text, the line begins
+    above
+    the text.
+    """
     sides: list[bool] = []
     begin = [0.0] * len(marks)
     for mark in marks:

@@ -1,4 +1,4 @@
-"""Compares queue disciplines: distributions of the delay, and delay against throughput."""
+"""Draws figures that compare queue disciplines: distributions of delay, and goodput against delay."""
 
 # The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from lopsided.studies.aqm import Aqm
 
 _Points = npt.NDArray[np.float64]
-"""Delay in ms and goodput per run."""
+"""One row per run: the delay in ms, and the goodput in the unit of the axis."""
 
-# The neutral colour is between colours of similar hue, so that neighbouring curves differ clearly.
+# The neutral INK separates colours of similar hue, so that consecutive curves differ clearly.
 _INKS = (
     *(*style.OTHER[:2], style.INK, *style.OTHER[2:]),
     *(*style.DOWN[:1], *style.UP[:1], style.RED, *style.DOWN[1:], *style.UP[1:]),
@@ -97,7 +97,7 @@ def _ellipses(found: Aqm) -> Figure:
         panel.set_ylim(0, _top(found.runs, way) / scale * 1.12)
     delays = [max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS) for row in found.runs.rows()]
     for panel in axes:
-        # Both directions use the same range of delays.
+        # The panels of both directions show the same range of delays.
         panel.set_xlim(min(delays) / _ROOM, max(delays) * _ROOM)
         _delay_axis(panel, better_right=True)
         scale = "log, reversed" if style.in_column() else "logarithmic; shorter is to the right"
@@ -108,14 +108,16 @@ def _ellipses(found: Aqm) -> Figure:
 
 
 _ROOM = 1.4
-"""Factor by which the axis is extended, to leave room for the names of the queues."""
+"""Factor by which the delay axis extends beyond the smallest and the largest delay, to leave space for the names of the
+queues."""
 _LEAST_POINTS = 3
 """Minimum number of points for which an ellipse is drawn. With two points, the ellipse would be a line."""
 
 
 def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
-    """Returns one flag per group of points: true if the group with the most similar delay has more goodput. The group's
-    name is then written below its points.
+    """Returns one flag per group of points: true if the group with the nearest mean delay has a higher mean goodput.
+
+    If the flag is true, the group's name is written below its points, so that it does not overlap the other name.
     """
     middles = [(float(np.log10(points[:, 0]).mean()), float(points[:, 1].mean())) for points in groups]
     found: list[bool] = []
@@ -127,7 +129,8 @@ def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
 
 
 def _ellipse(panel: Axes, points: _Points, ink: str, label: str, *, hollow: bool, below: bool) -> None:
-    """Draws points, and an ellipse of one standard deviation. Delays are given as logarithms."""
+    """Draws a group's points and name, and an ellipse of one standard deviation, computed from the logarithms of the
+    delays."""
     places = np.column_stack([np.log10(points[:, 0]), points[:, 1]])
     middle = places.mean(axis=0)
     panel.plot(points[:, 0], points[:, 1], "o", color=ink, markersize=3, fillstyle="none" if hollow else "full")
@@ -154,7 +157,7 @@ def _top(runs: Table, way: str) -> float:
 
 
 _WIDE = 1e3
-"""The axis has fewer labels if the largest delay exceeds the smallest delay by more than this factor."""
+"""The delay axis has fewer tick labels if its end exceeds its start by more than this factor."""
 
 
 def _delay_axis(panel: Axes, *, better_right: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""Draws heat maps of a fairness matrix. A cell shows how the side of its row competes with the side of its column.
+"""Draws heat maps of a fairness matrix. A cell shows how the flows of its row compete with the flows of its column.
 
-There is one map per RTT for pairs with equal RTTs, and one map per congestion control for unequal RTTs. With `--pairs
-full`, one map shows all pairs.
+There is one map per RTT for pairs with equal RTTs, and one map per congestion control for pairs with unequal RTTs. With
+`--pairs full`, one map shows all pairs.
 """
 
 # The stubs of matplotlib omit the types of keyword arguments.
@@ -47,10 +47,10 @@ class Map:
     colours: Colormap
     lowest: float
     highest: float | None
-    """The value at the upper end of the colour scale. `None` selects the largest value."""
+    """The value at the upper end of the colour scale. `None` selects the metric's largest value."""
     text: Callable[[float], str]
     empty: str = ""
-    """Explains an empty cell."""
+    """The footnote's explanation of cells without a value."""
 
 
 def _percent(value: float) -> str:
@@ -97,19 +97,19 @@ MAPS: dict[str, Map] = {
         "not within the run",
     ),
 }
-"""The heat maps, by the column of the table that they show."""
+"""Maps each metric to the description of its heat map."""
 
 _OWN_KIND_MARGIN = 0.05
-"""A cell is framed if its harm exceeds the harm between flows with the same congestion control by more than this
-value. A smaller excess is considered noise."""
+"""A cell is framed if the row's harm from the column exceeds its harm from flows with its own congestion control by
+more than this value. A smaller excess is considered noise."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
 _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 7.0
 _BARE_IN = 0.08
 """Top margin in inches of a figure that has no title."""
 _SIDE_OF_FEW_IN, _LARGEST_CELL_OF_FEW_IN = 3.2, 0.9
-"""Width in inches of a map with few cells, and the largest size of its cells. Larger cells keep the figure from being
-mostly empty."""
+"""Width in inches of a heat map with few cells, and the largest width of its cells. These cells are larger than the
+cells of other maps, so that the figure is not mostly empty."""
 _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 
@@ -126,7 +126,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     own = matrix.values("harm_rate_own") if metric == "harm_rate" else {}
     rows = [_fit(squares) for squares in matrix.study.squares()]
     with mpl.rc_context(style.LOOK):
-        # In a journal, the figure's caption contains this text.
+        # In a journal, the figure's caption replaces the title and the explanation.
         bare = style.in_column()
         top_in, bottom_in = (_BARE_IN, 0.0) if bare else (_TOP_IN, _BOTTOM_IN)
         height = top_in + bottom_in + sum(row.height for row in rows)
@@ -152,7 +152,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
 
 @dataclass(frozen=True)
 class _Row:
-    """The layout of heat maps of one kind: at most `across` maps side by side, and sizes in inches."""
+    """The layout of a group of heat maps, with at most `across` maps side by side. Sizes are in inches."""
 
     panels: list[HeatMapGrid]
     across: int
@@ -267,7 +267,7 @@ def _draw_panel(
 
 
 def _ink(face: ColorType) -> str:
-    """Returns a dark or light ink that is readable on this colour."""
+    """Returns the text colour, dark or light, that is readable on this background."""
     red, green, blue, _ = to_rgba(face)
     return _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else _LIGHT
 

@@ -1,4 +1,4 @@
-"""Draws the goodput, RTT and outstanding data of each flow, as captured and as fitted."""
+"""Draws the goodput, RTT and outstanding data of each flow in the capture and in the fitted simulation."""
 
 # The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -28,7 +28,7 @@ _PANELS = (
 def draw(found: Fit) -> LabFigure:
     """Draws three panels per flow, each with a measured and a fitted curve.
 
-    Raises UsageError if there are no intervals to draw.
+    Raises UsageError if the flows are too short to be drawn over time.
     """
     names = list(dict.fromkeys(found.timeline.values("flow")))[:_MOST_FLOWS]
     if not names:

@@ -21,7 +21,8 @@ _ALONE_IN, _BESIDE_IN = 2.7, 1.9
 _MOST_QUEUES = 8
 _MANY = 8
 _OVER = 1.1
-"""If a panel's top is higher than this multiple of the link's rate, a note explains the excess."""
+"""If a goodput panel extends above this multiple of the link's rate, a note explains how goodput can exceed the
+rate."""
 _MOST_SAMPLES = 700
 """If a queue has more samples than this, its mean and peaks are drawn, because a line through all samples would fill
 the panel."""
@@ -30,8 +31,8 @@ _CLOUD = 40
 
 
 def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Chart:
-    """Returns a chart of every flow's goodput over `window_s` (default: about 1/160 of the run), one panel per
-    direction."""
+    """Returns a chart of every flow's goodput, averaged over windows of `window_s` seconds (default: about 1/160 of the
+    run). Each direction has a panel."""
     window = _window(run, window_s)
     panels: list[Panel] = []
     groups = _grouped([series.goodput(run, flow, window) for flow in _flows(run, flows)])
@@ -61,7 +62,10 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
 
 
 def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
-    """Returns a chart of every flow's window (solid) and slow-start threshold (dotted), one panel per direction."""
+    """Returns a chart of every flow's congestion window (solid) and slow-start threshold (dotted).
+
+    Each direction has a panel.
+    """
     chosen = _flows(run, flows)
     windows = [_connected(_scaled(series.flow_column(run, flow, "cwnd_bytes"), 1e-3)) for flow in chosen]
     thresholds = {flow: _scaled(series.flow_column(run, flow, "ssthresh_bytes"), 1e-3) for flow in chosen}
@@ -90,7 +94,7 @@ def rtt(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
 
 
 def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
-    """Returns a chart of the notable queues with their limits, and marks at intervals with drops."""
+    """Returns a chart of the backlog in each notable queue, with the queue's limit and with marks at drops."""
     panels: list[Panel] = []
     chosen = _queues(run, links)
     for link, direction in chosen:
@@ -128,7 +132,10 @@ def _backlog(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
 
 
 def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | None = None) -> Chart:
-    """Returns a chart of the drops per `window_s` of each queue. Raises UsageError if there are no drops."""
+    """Returns a chart of the number of packets that each queue dropped in each window of `window_s` seconds.
+
+    Raises UsageError if there are no drops.
+    """
     window = _window(run, window_s)
     chosen = [
         key
@@ -179,7 +186,7 @@ def _curves(group: Sequence[Series]) -> tuple[Curve, ...]:
 
 
 def _mean(rows: Sequence[Floats]) -> Floats:
-    """Returns, for each time, the mean of the curves that have a value."""
+    """Returns, for each time, the mean of the curves that have a value at this time."""
     values = np.array(rows)
     present = np.sum(~np.isnan(values), axis=0)
     return np.where(present > 0, np.nansum(values, axis=0) / np.maximum(present, 1), np.nan)
@@ -238,7 +245,7 @@ def _queues(run: Run, wanted: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def _connected(window: Series) -> Series:
-    """Replaces the window of samples without a connection, which is 0, by NaN."""
+    """Replaces a congestion window of 0 by NaN, because the flow then had no connection."""
     return Series(window.name, window.direction, window.time_s, np.where(window.value > 0, window.value, np.nan))
 
 
@@ -247,12 +254,13 @@ def _scaled(curve: Series, factor: float) -> Series:
 
 
 def _heading(direction: str, groups: Sized, quantity: str) -> str:
-    """Returns a panel's heading: the direction, or the quantity if no flow has a direction."""
+    """Returns a panel's heading: the direction. Flows without a direction have the heading `other`, or the quantity if
+    there is no other panel."""
     return direction or ("other" if len(groups) > 1 else quantity)
 
 
 def _window(run: Run, asked_s: float | None) -> float:
-    """Returns the averaging interval. Raises UsageError if the interval is so long that no value is left."""
+    """Returns the averaging interval. Raises UsageError if fewer than two intervals fit into the run."""
     if asked_s is None:
         return _default_window(run)
     if not 0 < asked_s <= run.scenario.duration_s / 2:

@@ -1,4 +1,4 @@
-"""Draws two runs around the first packet whose content differs, in the style of tcptrace."""
+"""Draws two runs around the first packet whose content differs, as a time-sequence graph in the style of tcptrace."""
 
 # The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false

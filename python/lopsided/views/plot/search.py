@@ -1,5 +1,4 @@
-"""Draws figures of a search: goals against each other, goals over the course of the search, and a goal over each
-key."""
+"""Draws the figures of a search: the Pareto front, the first goal over the trials, and the first goal over each key."""
 
 # The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -29,7 +28,7 @@ _FOUND, _KEPT, _BROKEN = style.UP[0], style.DOWN[0], style.MUTED
 
 
 def draw(found: Search, kind: str) -> Figure:
-    """Draws the figure `kind`, one of `Search.figures`. Raises UsageError if there are no values."""
+    """Draws the figure `kind`, one of `Search.figures`. Raises UsageError if no trial has a value for each goal."""
     if not any(_valued(found, trial) for trial in found.tried):
         raise UsageError("nothing to plot: no trial has a value for each goal")
     if kind == "front":
@@ -115,7 +114,7 @@ def _progress(found: Search) -> Figure:
 
 
 def _settings(found: Search) -> Figure:
-    """Draws one panel per key: the first goal over the key's values."""
+    """Draws one panel per key: the value of the first goal over the values of the key."""
     scale, label = _scale(found, 0)
     keys = [key for key in found.space.keys if any(key.key in trial.labels for trial in found.tried)][:_MOST_KEYS]
     columns = 1 if len(keys) == 1 else 2
@@ -145,8 +144,8 @@ def _settings(found: Search) -> Figure:
 
 
 def _groups(found: Search, front: Sequence[Trial] = ()) -> tuple[tuple[list[Trial], str, Literal["none", "full"]], ...]:
-    """Returns two groups of trials with ink and fill: trials that violate a limit, and the other trials that are not on
-    the front."""
+    """Returns two groups of trials, each with its colour and marker style: the trials that violate a limit, and the
+    other trials that are not in `front`."""
     drawn = {trial.number for trial in front}
     broken = [trial for trial in found.tried if _valued(found, trial) and not found.keeps(trial)]
     kept = [trial for trial in found.tried if found.keeps(trial) and trial.number not in drawn]
@@ -158,7 +157,7 @@ def _valued(found: Search, trial: Trial) -> bool:
 
 
 def _scale(found: Search, goal: int) -> tuple[float, str]:
-    """Returns the divisor of a goal's values, and the axis label."""
+    """Returns the number by which a goal's values are divided for the axis, and the axis label."""
     metric: Metric = found.goals[goal].metric
     values = [found.value(trial, goal) for trial in (found.baseline, *found.tried) if _valued(found, trial)]
     if metric.unit == "bps":
@@ -175,7 +174,7 @@ def _arrow(found: Search, goal: int, label: str) -> str:
 
 
 def _spread(front: list[Trial]) -> list[Trial]:
-    """Returns the trials of the front that get a label: all trials, or an even selection."""
+    """Returns the trials on the Pareto front whose numbers are printed: at most `_MOST_NAMED`, evenly spread."""
     if len(front) <= _MOST_NAMED:
         return front
     places = np.unique(np.linspace(0, len(front) - 1, _MOST_NAMED).round().astype(int))

@@ -1,4 +1,4 @@
-"""Draws a flow's story: time-sequence diagram, window, queues, and events."""
+"""Draws the figure of `lopsided explain`: a flow's time-sequence diagram, window, queues, and events."""
 
 # The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -33,7 +33,7 @@ _DOTTED = (0, (1, 2))
 def figure(story: Story) -> LabFigure:
     """Draws the sequence numbers, the window, and the queues with the largest backlog.
 
-    Sequence numbers are drawn only if packets are known and there is one connection.
+    Sequence numbers are drawn only if the flow has a single connection whose packets were recorded or captured.
     """
     queues = _queues(story)
     packets = _packets(story)
@@ -161,7 +161,8 @@ def _window(panel: Axes, story: Story) -> None:
 
 
 def _queues(story: Story) -> list[tuple[str, str]]:
-    """Returns the queues on the data path that contained packets, with the largest mean backlog first."""
+    """Returns the queues on the data path in which packets waited, the largest mean backlog first. At most
+    `_MOST_QUEUES` are returned."""
     if story.run is None:
         return []
     path = story.run.scenario.paths[story.flow]

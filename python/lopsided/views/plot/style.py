@@ -103,23 +103,23 @@ class LabFigure(Figure):
 
 @dataclass(frozen=True)
 class Column:
-    """The journal-column style: a column of this width, a smaller font, no title, and no footnote."""
+    """The style for a journal's column: its width, a smaller font, no title, and no footnote."""
 
     width_in: float
     font_size: float = 8.0
 
 
 COLUMNS = {"single": Column(3.5), "double": Column(7.16)}
-"""Widths in inches of the columns of IEEE and ACM journals."""
+"""The styles for figures across one column and across two columns of IEEE and ACM journals."""
 
 _column: ContextVar[Column | None] = ContextVar("_column", default=None)
 _TOP_COLUMN_IN, _BOTTOM_COLUMN_IN, _LEFT_COLUMN_IN, _RIGHT_COLUMN_IN = 0.12, 0.42, 0.52, 0.98
 _BARE_COLUMN_IN = 0.12
-"""Right margin in inches if no labels are drawn at the ends of the curves."""
+"""Right margin in inches in the journal-column style if no labels are drawn at the ends of the curves."""
 
 
 def in_column() -> bool:
-    """Returns true in the journal-column style."""
+    """Returns true while figures are drawn in the journal-column style."""
     return _column.get() is not None
 
 
@@ -130,7 +130,8 @@ def column_width_in() -> float | None:
 
 @contextmanager
 def for_column(name: str | None) -> Generator[None]:
-    """Draws the figures of the block in the journal-column style, `single` or `double`, or in the page style (`None`).
+    """Selects the style of the figures that the `with` block draws: `single` or `double` for a journal's columns, or
+    `None` for the page style.
 
     Raises UsageError for another name.
     """
@@ -145,7 +146,7 @@ def for_column(name: str | None) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A figure in progress: panels with a common x axis."""
+    """A figure that is being drawn, and its panels from top to bottom."""
 
     figure: LabFigure
     panels: tuple[Axes, ...]
@@ -157,8 +158,8 @@ def sheet(
     """Creates a figure with a title and one panel for each height (in inches). The margins are fixed, so that all
     figures align.
 
-    In the journal-column style without `end_labels`, the panels also use the space of these labels. With `own_x`, each
-    panel has its own x range.
+    If `end_labels` is false, the panels in the journal-column style extend into the space for labels at the ends of the
+    curves. If `own_x` is true, each panel has its own x range.
     """
     look = LOOK
     if (column := _column.get()) is None:
@@ -197,7 +198,6 @@ _TICK_LABELS_IN = 0.14
 
 
 def _head(figure: Figure, height_in: float, title: str, subtitle: str) -> None:
-    """Writes title and subtitle."""
     title, subtitle = cut(title, TITLE_CHARACTERS), cut(subtitle, SUBTITLE_CHARACTERS)
     figure.text(0.012, 1 - 0.24 / height_in, title, fontsize=13, fontweight="bold", va="center")
     figure.text(0.012, 1 - 0.49 / height_in, subtitle, fontsize=9, color=MUTED, va="center")
@@ -208,7 +208,7 @@ def legend_size() -> float:
 
 
 _BOTTOM_SMALL_IN = 0.3
-"""Bottom margin in inches of small panels without a footnote."""
+"""Bottom margin in inches of a figure with small panels in the journal-column style, which omits the footnote."""
 
 
 def small_panels(
@@ -222,8 +222,8 @@ def small_panels(
 ) -> tuple[LabFigure, tuple[Axes, ...]]:
     """Creates a figure with a title and small panels. Each panel has its own name and axes.
 
-    `label` is the space below each panel and `side` the space to its left, both in inches. In a single journal column,
-    the panels are stacked.
+    `label` is additional space below each panel, and `side` is the space to the left of each panel, both in inches. In
+    a single journal column, the panels are stacked.
     """
     side_in, gap_in, title_in = side, 0.36 + label, 0.18
     journal = _column.get()
@@ -288,7 +288,7 @@ def end_labels(panel: Axes, labels: list[EndLabel]) -> None:
 
 
 def y_label(panel: Axes, text: str) -> None:
-    """Labels the y axis. The journal-column style joins the lines of the label."""
+    """Labels the y axis. In the journal-column style, the label is a single line."""
     panel.set_ylabel(text.replace("\n", " ") if in_column() else text)
 
 
@@ -311,7 +311,8 @@ _files: ContextVar[str | None] = ContextVar("_files", default=None)
 
 @contextmanager
 def files_for_column(name: str | None) -> Generator[None]:
-    """Within the block, studies write their figure files in the journal-column style. Pages keep the page style."""
+    """Within the `with` block, studies write figure files in the journal-column style `name`; `None` selects the page
+    style. HTML pages always use the page style."""
     before = _files.set(name)
     try:
         yield
@@ -320,7 +321,8 @@ def files_for_column(name: str | None) -> Generator[None]:
 
 
 def save_all(drawn: Mapping[str, Figure], draw: Callable[[], Mapping[str, Figure]], folder: Path) -> None:
-    """Writes figures as .png and .pdf. In a journal-column style, `draw` draws them again."""
+    """Writes figures as .png and .pdf. If `files_for_column` selected a journal-column style, `draw` first draws them
+    again in this style."""
     if (name := _files.get()) is not None:
         with for_column(name):
             drawn = draw()
@@ -339,7 +341,8 @@ def write(figure: Figure, path: Path) -> None:
 
 
 def svg(figure: Figure, salt: str) -> str:
-    """Returns the figure as `<svg>` for a page: no XML header, `salt` in the ids, and colours as CSS variables."""
+    """Returns the figure as an `<svg>` element for an HTML page. Colours are CSS variables, and `salt` makes the ids
+    unique within the page."""
     return _for_page(_transparent(figure, salt, None))
 
 

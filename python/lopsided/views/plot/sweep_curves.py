@@ -1,4 +1,4 @@
-"""Draws the figures of a sweep: curves with their spread, or a heat map."""
+"""Draws the figures of a sweep: curves with 95 % confidence intervals, distributions over the seeds, or a heat map."""
 
 # The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -51,11 +51,14 @@ def draw(
     heat_map: bool = False,
     column: str | None = None,
 ) -> Figure:
-    """Draws a sweep's metric, per flow or for the run, over one or two axes.
+    """Draws one metric of a sweep over the values of one or two axes.
 
-    The default is goodput and, with one axis, performance. With two axes, the numeric one is the x axis, and each value
-    of the other axis has a line. `heat_map` draws one cell per combination instead. `cdf` draws the distribution over
-    the seeds for each combination. `column` is `single` or `double`. Raises UsageError for more than two axes.
+    For goodput, the default, a figure over one axis also shows the performance if the sweep measured it. With two axes,
+    the second axis is the x axis if it is numeric, otherwise the first. Each value of the other axis has a line. If
+    `heat_map` is true, the figure has one cell per combination instead. If `cdf` is true, the figure shows the
+    distribution over the seeds for each combination. `column`, `single` or `double`, selects a journal-column style.
+
+    Raises UsageError for more than two axes, unless `cdf` is true.
     """
     if column is not None:
         with style.for_column(column):
@@ -76,7 +79,8 @@ def draw(
 
 
 class _Measured:
-    """A sweep's values of one metric, in the unit of its label. It has one row per run and flow, or one row per run."""
+    """A sweep's values of one metric, in the unit of the axis label. `frame` has one row per run and flow, or one row
+    per run if the metric describes the whole run."""
 
     def __init__(self, table: Table, axes: Sequence[str], metric: str) -> None:
         frame = table.to_polars()
@@ -95,7 +99,7 @@ class _Measured:
         self.names: list[str] = [""] if self.of_run else frame["name"].unique(maintain_order=True).to_list()
 
     def rows(self, name: str) -> pl.DataFrame:
-        """Returns the rows of a flow, or the rows of the run."""
+        """Returns the rows of a flow, or all rows if the metric describes the whole run."""
         return self.frame if self.of_run else self.frame.filter(pl.col("name") == name)
 
 
@@ -104,8 +108,8 @@ _MOST_LINES = 10
 
 
 def _lines(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
-    """Draws a metric along one axis. Each value of the other axis has a line, and each flow (or the run) has a
-    panel."""
+    """Draws a metric along one axis, with one line per value of the other axis. Each flow has a panel; a metric of the
+    whole run has one panel."""
     frame, names, label = measured.frame, measured.names, measured.label
     x, other = axes[::-1] if frame[axes[1]].dtype.is_numeric() else axes
     drawn = names[:_MOST_PANELS]
@@ -137,7 +141,7 @@ _MARKERS = "osD^v"
 
 
 def _metric(measured: _Measured, subtitle: str, axis: str) -> Figure:
-    """Draws a metric's means with 95 % intervals over an axis."""
+    """Draws the means of a metric over the values of one axis, with 95 % confidence intervals."""
     frame = measured.frame
     sheet = style.sheet(measured.title, subtitle, (2.7,), sweeps.axis_words(axis))
     (panel,) = sheet.panels
@@ -156,7 +160,8 @@ def _metric(measured: _Measured, subtitle: str, axis: str) -> Figure:
 
 
 def _distribution(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
-    """Draws the distribution over the seeds, one panel per flow or for the run."""
+    """Draws the distribution of a metric over the seeds. Each flow has a panel; a metric of the whole run has one
+    panel."""
     frame, names, label = measured.frame, measured.names, measured.label
     drawn = names[:_MOST_PANELS]
     title, heights = f"Distribution of {label}", (2.2,) * len(drawn)
@@ -169,7 +174,7 @@ def _distribution(measured: _Measured, subtitle: str, axes: list[str]) -> Figure
             share = np.arange(1, len(values) + 1) / max(1, len(values))
             x, y = np.append(values[:1], values), np.append(0.0, share)
             panel.step(x, y, where="post", color=_INKS[index], label=", ".join(str(arm[axis][0]) for axis in axes))
-            # A curve through few seeds would be misleading, so each seed is drawn as a point.
+            # With few seeds, the curve alone would be misleading, so each seed is also drawn as a point.
             panel.plot(values, share, ".", color=_INKS[index], markersize=4)
         panel.set_ylim(0, 1.03)
         panel.margins(x=0.03)
@@ -190,7 +195,8 @@ def _distribution(measured: _Measured, subtitle: str, axes: list[str]) -> Figure
 
 
 def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
-    """Returns the values of the curves: mean, 95 % interval and number of runs, per combination and flow."""
+    """Returns the values that the curves show, per combination and flow: the mean, its 95 % confidence interval, and
+    the number of runs."""
     measured, of = measured_by(table, metric)
     frame, column = measured.to_polars(), of.name
     rows: list[dict[str, object]] = []
@@ -257,7 +263,7 @@ def _band(
     marker: str = "o",
     shift: float = 0.0,
 ) -> float:
-    """Draws a mean with its 95 % band. Returns the mean at the right end."""
+    """Draws the means over an axis, with their 95 % confidence intervals. Returns the mean at the right end."""
     arms = rows.group_by(axis, maintain_order=True).agg(pl.col(column))
     if arms[axis].dtype.is_numeric():
         arms = arms.sort(axis)
@@ -269,10 +275,10 @@ def _band(
     if arms[axis].dtype.is_numeric():
         x = arms[axis].to_numpy()
         panel.fill_between(x, least, greatest, color=ink, alpha=0.15, linewidth=0)
-        # The last point is not clipped at the frame.
+        # Clipping would cut off half of a marker on the frame.
         panel.plot(x, middle, color=ink, marker=marker, markersize=3, clip_on=False, label=label or None)
     else:
-        # If the axis has text instead of numbers, no line connects the means.
+        # If the values of the axis are not numbers, no line connects the means.
         spread = np.array([middle - least, greatest - middle])
         places = np.arange(len(arms)) + shift
         panel.errorbar(places, middle, spread, color=ink, fmt=marker, markersize=5, capsize=4, label=label or None)

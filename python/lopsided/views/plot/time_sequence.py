@@ -29,7 +29,7 @@ _MOST_BARS = 4000
 
 
 def figure(found: Capture, row: Row) -> LabFigure:
-    """Draws one direction in five panels."""
+    """Draws the direction that `row` describes, in five panels."""
     points = found.points.to_polars().filter(pl.col("direction") == row["direction"])
     bins = found.timeline.to_polars().filter(pl.col("direction") == row["direction"])
     heights = (3.4, 1.6, 1.6, 1.4, 1.4)
