@@ -48,8 +48,8 @@ __all__ = [
 
 SAMPLE_NS = 20_000_000
 QUEUE_SAMPLE_NS = 50_000_000
-"""Longest interval between samples, in ns. It may be shorter than the scenario's recording interval, because peaks and
-means need more samples."""
+"""Maximum intervals in ns between two samples of TCP (`SAMPLE_NS`) and of queues. They may be shorter than the
+scenario's recording interval, because peaks and means need more samples."""
 
 LOOK_S = 0.2
 
@@ -57,7 +57,7 @@ PREPARATION_S = 120.0
 """Seconds allowed for booting the guest, building the network and checking the paths."""
 
 LATE_MS = 10.0
-"""If timers are late by this many ms on average, a run in real time is rejected."""
+"""A run in real time is rejected if its timers are late by more than this number of ms on average."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -91,8 +91,8 @@ def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Mac
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises an error for a setting that Linux does not support, for user-defined congestion controls, or if there is
-    no kernel."""
+    """Raises an error if the scenario contains a setting that Linux does not support or a user-defined congestion
+    control, or if no suitable kernel is available."""
     _refuse_foreign(scenario, options)
     translate.layout(scenario.resolved)
     translate.flows(scenario.resolved, scenario.seed)
@@ -120,7 +120,8 @@ def _choose(scenario: Scenario, options: RunOptions) -> backend.Machine:
 
 
 def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
-    """Raises UsageError for an option that belongs to another world."""
+    """Raises UsageError for an option that belongs to another world, and Unsupported for a user-defined congestion
+    control."""
     if options.ours:
         raise UsageError("in the world kernel every host has Linux's TCP: --ours is for the world live")
     if options.cores > 1:
@@ -173,8 +174,9 @@ def _job(resolved: Resolved, seed: int, chosen: backend.Machine, slip_ns: int, p
 
 
 def version_of(scenario: Scenario, seed: int) -> str:
-    """Returns the version of the world for this run in virtual time. `facts["world_version"]` contains the same
-    version.
+    """Returns the kernel world's version for a run of this scenario in virtual time.
+
+    The run stores the same version in `facts["world_version"]`.
 
     Raises Unsupported if Linux cannot run the scenario.
     """

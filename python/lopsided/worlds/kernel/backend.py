@@ -1,4 +1,4 @@
-"""Runs the agent on this kernel, in Debian's user-mode Linux, or in the time-travel kernel.
+"""Runs the agent on the running kernel, in Debian's user-mode Linux, or in the time-travel kernel.
 
 User-mode Linux is an ordinary process without privileges. It uses this machine's root file system. Only the job's
 folder is writable.
@@ -26,7 +26,7 @@ MEMORY = "512M"
 """Memory of a guest. The host allocates a page when the guest first uses it."""
 
 REPEATABLE = ("time-travel=inf-cpu", "time-travel-start=1000000000000000000", "norandmaps")
-"""Options that give every run the same wall-clock time and the same program addresses in virtual time."""
+"""Boot options for virtual time. They give every run the same wall-clock time and the same program addresses."""
 
 ALONE = Path(__file__).parent
 WATCHDOG = ALONE / "watchdog.py"
@@ -37,12 +37,13 @@ KINDS = ("timetravel", "uml", "host")
 
 @dataclass(frozen=True)
 class Machine:
-    """A way to run a job: one of `KINDS`, and the kernel program to boot; `None` for the running kernel."""
+    """A kernel that can run a job. `kind` is one of `KINDS`. `program` is the kernel to boot; `None` for the running
+    kernel."""
 
     kind: str
     program: Path | None = None
     series: str | None = None
-    """The kernel's series, such as "6.1"; `None` before the kernel has booted."""
+    """The kernel's series, such as "6.1"; `None` if the series is known only after the kernel has booted."""
 
     @property
     def virtual_time(self) -> bool:
@@ -99,7 +100,7 @@ class Machine:
 
 
 def another(kind: str) -> str:
-    """Returns advice for a feature that this kind of kernel lacks."""
+    """Returns advice for the user of a kernel of this kind that lacks a feature."""
     if kind == "timetravel":
         return "use another kernel"
     return "use --kernel timetravel" if build.find_built() else "`lopsided kernel build` builds one with more features"
@@ -114,18 +115,18 @@ def _processor() -> list[str]:
 
 
 def choose(wanted: str, series: str | None = None) -> Machine:
-    """Returns the machine of this kind. `auto` selects the best machine. Virtual time is preferred, because it does not
-    depend on other load on the machine.
+    """Returns a machine with the `wanted` kind of kernel. `auto` selects the best kernel: virtual time is preferred,
+    because it does not depend on other load on this computer.
 
-    `series` selects a time-travel kernel; a series such as `6.12` may also be the kind. Raises KernelUnavailable if
+    `series` selects a time-travel kernel; `wanted` may also be a series, such as `6.12`. Raises KernelUnavailable if
     there is no such kernel.
     """
     if wanted == "auto" and series not in (None, build.DEFAULT):
-        # Only a kernel of the scenario's release series behaves as the scenario's stack does.
+        # Only a kernel of this release series behaves like the TCP profile of the scenario.
         return choose(series)
     if wanted == "auto":
         if (damaged := build.find_damaged()) and build.find_built() is None:
-            # Results differ between kernels, so a missing kernel is never replaced by another.
+            # Results differ between kernels, so a damaged kernel is not silently replaced by another.
             raise KernelUnavailable(
                 f"{damaged[0]} is damaged: `lopsided kernel build` builds it again; --kernel uml or --kernel host "
                 "selects another kernel"
@@ -227,7 +228,7 @@ def watched(
 
 
 def what_lacked(folder: Path) -> str | None:
-    """Returns the agent's message about what the machine lacks, or `None`."""
+    """Returns the agent's message about what the machine lacks; `None` if nothing is missing."""
     lacking = folder / "lacking.txt"
     return lacking.read_text() if lacking.exists() else None
 
@@ -238,7 +239,7 @@ def was_late(folder: Path) -> bool:
 
 
 def require_result(folder: Path) -> None:
-    """Raises GuestFailed with the end of the log if there is no result."""
+    """Raises GuestFailed with the end of the agent's log if the agent left no result."""
     if not (folder / "result.json").exists():
         raise GuestFailed(f"the agent left no result.\n{_why(folder)}")
 
@@ -260,7 +261,7 @@ def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def _memory_folder() -> str:
-    """Returns the folder for guest memory: `/dev/shm`, which is in RAM, if it is writable."""
+    """Returns the folder for the guest's memory: `/dev/shm`, which is in RAM, if it is writable, otherwise `/tmp`."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
 
 

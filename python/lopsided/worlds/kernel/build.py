@@ -29,8 +29,8 @@ HZ = 250
 
 @dataclass(frozen=True)
 class Change:
-    """A line of the kernel source to replace, and the reason (`why`), which the error message for a missing line
-    states."""
+    """A text to replace in the kernel source. If the text is not found, the error message uses `why` to name the
+    change."""
 
     file: str
     pattern: str
@@ -41,8 +41,8 @@ class Change:
 CHANGES = (
     # The default tick is 100 Hz in um and 250 Hz in distributions. TCP's timers count in ticks.
     Change("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", "the tick's default"),
-    # A processor with AMX has 11 kB of registers, and the kernel restores all of them. If the space
-    # for them is smaller, no program starts.
+    # A processor with AMX has 11 kB of registers, and the kernel restores all of them. If user-mode
+    # Linux reserves less space, no program starts.
     Change(
         "arch/x86/um/user-offsets.c",
         r"DEFINE_LONGS\(HOST_FP_SIZE, 2696\)",
@@ -73,7 +73,7 @@ second option by the opposite one, `BASE_SMALL`, which is off."""
 CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
 TOOLS = {"xz-utils": "xz"}
-"""Programs whose name differs from their package's name. The package `libelf-dev` has no program."""
+"""Maps a package to its program if their names differ. The package `libelf-dev` contains no program."""
 
 NOT_READ = (
     "arch/[!ux]*/*.[chS]",
@@ -85,15 +85,15 @@ NOT_READ = (
     "sound/*.[ch]",
     "tools/testing/*",
 )
-"""Files of the source package that the build does not read: more than half of all files and bytes. The build reads all
-Kconfig files."""
+"""Patterns of files in the source package that the build does not read: more than half of all files and bytes. No
+pattern matches a Kconfig file, because the build reads all of them."""
 
-# Approximate number of output lines per stage, for the progress bar.
+# Approximate number of output lines of each build stage, for the progress bar.
 EXTRACTED_FILES = 40_000
 COMPILED_OBJECTS = 800
 
 SCRATCH, LOCK = "building-", "lock"
-"""Start of the name of a build's folder, and the name of the file in it that the build locks."""
+"""Prefix of the name of a build's temporary folder, and the name of the lock file in this folder."""
 
 Progress = Callable[[str, float], None]
 """A function that is called with a stage's name and the completed fraction."""
@@ -121,7 +121,7 @@ def cache_directory() -> Path:
 
 
 def find_built(series: str | None = None) -> TimeTravelKernel | None:
-    """Returns the latest kernel with this configuration and series; `None` if there is none.
+    """Returns the latest kernel of this series with the current configuration; `None` if there is none.
 
     If no series is given, returns the latest kernel of `DEFAULT`; if there is none, the latest kernel of any series.
     """
@@ -131,7 +131,7 @@ def find_built(series: str | None = None) -> TimeTravelKernel | None:
 
 
 def all_built() -> list[TimeTravelKernel]:
-    """Returns all kernels with this configuration, latest first."""
+    """Returns all built kernels with the current configuration, latest first."""
     found: list[tuple[float, TimeTravelKernel]] = []
     for manifest in cache_directory().glob("*/kernel.json"):
         kernel = _read_manifest(manifest)
@@ -141,7 +141,7 @@ def all_built() -> list[TimeTravelKernel]:
 
 
 def find_damaged() -> list[Path]:
-    """Returns the kernels whose file has changed since the build."""
+    """Returns the built kernels whose file was changed after the build."""
     found: list[Path] = []
     for manifest in sorted(cache_directory().glob("*/kernel.json")):
         known = _manifest(manifest)
@@ -275,7 +275,8 @@ def _apply(change: Change, file: Path) -> None:
 
 
 def _check_configuration(resolved: str) -> None:
-    """Raises an error if Kconfig changed an option. Kconfig reports nothing if a dependency of an option is missing."""
+    """Raises an error if Kconfig dropped or changed an option of `CONFIG`. Kconfig drops an option without a message if
+    a dependency is missing."""
     found = set(resolved.splitlines())
     lines = [line for line in CONFIG.read_text().splitlines() if line.startswith("CONFIG_")]
     lost = [line for line in lines if line.endswith("=y") and line not in found | GONE]

@@ -147,11 +147,12 @@ _QUEUE_TRIALS = {
     "iptables": ("iptables", *_IPTABLES),
     "iptables-legacy": ("iptables-legacy", *_IPTABLES),
 }
-"""For each tool that `lopsided shape` can use, a command that creates a rule for a netfilter queue."""
+"""Maps each tool that `lopsided shape` can use to a command that creates a rule for a netfilter queue."""
 
 
 def _netfilter_queue() -> Finding:
-    """Tests the netfilter queue: kernel, tool, and (as root) a rule in a namespace."""
+    """Tests whether rules can send packets to a netfilter queue: whether the kernel supports the queue, whether a tool
+    is installed, and, as root, whether the tool can create a rule."""
     name = "NFQUEUE"
     if not Path("/proc/net/netfilter/nfnetlink_queue").exists():
         return Finding(name, False, "not in the kernel", "`modprobe nfnetlink_queue`")
@@ -201,7 +202,7 @@ def _pyroute2() -> Finding:
 
 
 def tools() -> list[Finding]:
-    """Returns the external programs that some commands need."""
+    """Returns one finding for each external program that some commands need."""
     return [
         Finding(name, (path := shutil.which(name)) is not None, path or "not installed", "" if path else remedy)
         for name, remedy in (("tshark", "`apt-get install tshark`"), ("tcpdump", "`apt-get install tcpdump`"))

@@ -11,7 +11,7 @@ ETHERNET_IPV4 = b"\x08\x00"
 ETHERNET_HEADER = 14
 
 Record = tuple[int, int, bytes]
-"""Wall-clock time in ns, length on the wire, and first bytes of a packet."""
+"""A captured packet: wall-clock time in ns, length in bytes on the wire, and the captured first bytes."""
 
 
 def read(path: Path) -> Iterator[Record]:
@@ -34,10 +34,10 @@ class Wait:
 
 
 def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
-    """Returns the waits of the packets that passed a queue.
+    """Returns the waiting time of each packet that passed a queue.
 
-    Hardware addresses identify the packets: the destination is `into` before the queue, and the source is `out_of`
-    after it.
+    Hardware addresses select the packets: the destination must be `into` before the queue, and the source must be
+    `out_of` after the queue.
     """
     entered = {identity(packet): time for time, _, packet in read(before) if packet[:6] == into}
     return [

@@ -1,7 +1,7 @@
-"""Creates a run's temporary folder, and removes folders of earlier runs.
+"""Creates a run's temporary folder, and removes folders of killed runs.
 
-A run removes its folder. If the run is killed, its watchdog removes the folder. If both are killed, the folder and
-perhaps a guest remain. A lock ends with its process, so an unlocked folder is abandoned.
+At its end, a run removes its folder. If the run is killed, its watchdog removes the folder. If both are killed, the
+folder and perhaps a guest remain. A lock ends with its process, so an unlocked folder is abandoned.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOCK, GUEST = "lock", "guest.pid"
 
 @contextmanager
 def folder() -> Generator[Path]:
-    """Removes the folders of earlier runs, then yields a folder for this run."""
+    """Removes the folders of killed runs, then yields a folder for this run."""
     remove_abandoned()
     with (
         tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
@@ -48,7 +48,7 @@ def remove_abandoned() -> None:
 def _opened(path: Path) -> IO[bytes]:
     """Opens a regular file of this user, or raises OSError.
 
-    The shared folder may contain something else under this name, such as another user's pipe.
+    Under this name, the system's temporary folder may contain something else, such as another user's pipe.
     """
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     found = os.fstat(number)
@@ -59,7 +59,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def end_guest(of: Path) -> None:
-    """Ends all processes of the guest in a folder."""
+    """Ends all processes of the guest whose process number is stored in a run's folder."""
     with contextlib.suppress(OSError, ValueError):
         with _opened(of / GUEST) as file:
             leader = int(file.read(20))

@@ -37,7 +37,7 @@ class Measured:
 
 
 class FlowReader:
-    """Reads a finished job's folder. `delays` has one row per RTT: flow, at_ns, ms."""
+    """Builds tables from a finished job's folder. `delays` has one row per RTT or datagram delay: flow, at_ns, ms."""
 
     def __init__(self, folder: Path, job: Job, scenario: said.Resolved) -> None:
         self.folder, self.job, self.scenario = folder, job, scenario

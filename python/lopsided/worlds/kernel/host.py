@@ -16,7 +16,7 @@ PROBED: dict[str, str] = {
     "netem": qdisc.delay_line(1_000_000),
     **dict.fromkeys(("htb", "codel", "fq_codel", "fq", "pie", "sfq", "cake"), ""),
 }
-"""Disciplines to test, with their options."""
+"""Maps each queue discipline to test to its encoded options."""
 
 
 @cache

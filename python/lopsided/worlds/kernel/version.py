@@ -1,4 +1,4 @@
-"""The kernel world's version for a run: a digest of everything that can change its values.
+"""The kernel world's version for a run: a digest of everything that can change the run's results.
 
 The digest covers the job that Linux executes, the code of the agent and of its results' readers (without comments and
 docstrings), and the kernel's configuration. A run records the kernel's release separately.

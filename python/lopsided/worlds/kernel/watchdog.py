@@ -24,8 +24,8 @@ CLOSE_MS = 1000
 
 
 def prepare(time: str) -> None:
-    """Sets the attributes that the program inherits: memory addresses that are not randomized, and if `time` is "real",
-    a real-time priority where the system permits it."""
+    """Sets the attributes that the program inherits: memory addresses that are not randomized, and, for `time` "real",
+    a real-time priority if the system permits it."""
     if time == "real":
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENCY))

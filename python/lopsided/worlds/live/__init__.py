@@ -4,8 +4,8 @@ The simulator's code emulates the path (links, queues, stages, routers, access, 
 network namespace with a TUN device and this kernel's TCP. Hosts in `ours` use the simulator's TCP instead. The kernel
 world's agent drives the kernel's flows and owns the namespaces.
 
-The kernel's TCP reacts to real time, so a run cannot be repeated exactly. Applications that the agent does not support,
-and the interface settings of hosts that use the kernel's TCP, are not supported.
+The kernel's TCP reacts to real time, so a run cannot be repeated exactly. A live run supports only the applications
+that the agent supports. It does not support interface settings of hosts that use the kernel's TCP.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PREPARATION_S = 60.0
 """Seconds allowed for creating namespaces and devices."""
 
 LATE_MS = 10.0
-"""A run is rejected if its packets or timers are late by this number of ms on average."""
+"""A run is rejected if its timers are late by more than this number of ms on average, or its packets in the median."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -98,7 +98,8 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises an error for an option of another world, or for a congestion control that the kernel lacks."""
+    """Raises an error for an option of another world, for an unknown host in `ours`, or if the kernel's TCP would have
+    to use a user-defined congestion control."""
     if options.cores > 1:
         raise UsageError("the world live has one clock: only the simulator uses several cores for one run")
     if options.kernel is not None:
@@ -115,7 +116,7 @@ def check(scenario: Scenario, options: RunOptions) -> None:
 
 
 def _require_sound(facts: dict[str, Any]) -> None:
-    """Raises Overloaded if the machine was too slow."""
+    """Raises Overloaded if the machine was too slow for a run in real time."""
     lost = facts["lost_at_devices"]
     late = max(facts["load"]["timer_late_mean_ms"], (facts["path"]["late_p50_us"] or 0) / 1e3)
     if lost or late > LATE_MS:

@@ -26,17 +26,19 @@ NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
 """This sysctl prevents new devices from sending neighbour discovery packets."""
 
 Device = tuple[int, list[tuple[int, bool]]]
-"""A device: the index of its host, and its flow ends. A flow end is a flow's number, and true for the sending end."""
+"""A TUN device: the index of its host, and the flow ends in its namespace. A flow end is a flow's number, and true for
+the sending end."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The agent's job, and the devices in their order."""
+    """The agent's job, and the TUN devices in the order of the job's `tuns`."""
 
     job: Job
     devices: list[Device]
     passages: list[int]
-    """Hosts with the simulator's TCP whose packets cross this machine's kernel before they enter the path."""
+    """Indices of the hosts with the simulator's TCP whose packets cross this machine's kernel before they enter the
+    path."""
 
     def job_talking_by(self, descriptor: int) -> Job:
         """Returns the job for an agent that communicates with the path through this descriptor."""
@@ -98,7 +100,7 @@ def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
 
 
 def _passage(host: str) -> str:
-    """Returns a name that no host has."""
+    """Returns the name of the node in which a host's packets cross the kernel. No host has this name."""
     return f"{host}/passage"
 
 

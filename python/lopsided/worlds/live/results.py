@@ -1,8 +1,7 @@
-"""Builds the tables of a live run. The path's tables come from the simulator's code, the tables of the flows from both
-ends of each flow.
+"""Builds the tables of a live run. The simulator's code measures the path, and both ends of a flow measure the flow.
 
-If the kernel sends, TCP_INFO shows the windows, and packets at the edges of the path show the RTTs. Values that Linux
-does not report are null.
+If the kernel sends, the windows are read from TCP_INFO, and the RTTs are measured with the packets at the edges of the
+path. Values that Linux does not report are null.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from lopsided.worlds.kernel.guest.job import Job
 
 Carried = tuple[dict[str, Any], bytes, dict[str, Any]]
-"""The result of the path: its run, the RTTs of the kernel's flows, and facts."""
+"""The result of the emulated path: the simulator's raw run, the encoded RTTs of the kernel's flows, and facts."""
 
 
 def read(folder: Path, job: Job, scenario: said.Resolved, ours: frozenset[str], carried: Carried) -> Measured:
