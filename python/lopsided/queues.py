@@ -1,4 +1,4 @@
-"""User-defined queue disciplines."""
+"""Registers user-defined queue disciplines, so that scenarios can use them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
 
 
 def load(given: Iterable[str]) -> None:
-    """Registers the class in `FILE.py:CLASS` or `NAME=FILE.py:CLASS`."""
+    """Registers the classes that the user names as `FILE.py:CLASS` or `NAME=FILE.py:CLASS`."""
     for name, cls in own_code.load(given, "--discipline", (_native.QueueDiscipline,), QueueError).items():
         queue_discipline(name)(cls)
 

@@ -19,9 +19,9 @@ class RunOptions:
     """The options of a run. They do not change the result of a simulated run."""
 
     progress: Callable[[float], object] | None = None
-    """Called with the completed fraction, 0 to 1."""
+    """A function that is called during the run with the completed fraction, from 0 to 1."""
     pcap: Path | None = None
-    """The folder for captures, created if needed."""
+    """The folder for captures, created if needed. `None` writes no captures."""
     pcap_at: frozenset[PcapPoint] = frozenset({"hosts", "links"})
     """`hosts` writes a capture for each host, and `links` a capture for each link. `merged` adds one file with the
     packets of all hosts."""

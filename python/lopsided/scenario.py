@@ -70,7 +70,7 @@ class Scenario:
 
     @classmethod
     def from_text(cls, text: str, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
-        """Reads a scenario from TOML text. `name` is used instead of a file name."""
+        """Reads a scenario from TOML text. `name` replaces the file name, for example in errors."""
         return cls(_native.Scenario.parse(text, name, [], checked(controllers)), (text, name, []))
 
     @classmethod
@@ -319,8 +319,9 @@ class Scenario:
 class Run(RunTables):
     """The result of one run: tables, digest, and everything needed to repeat it.
 
-    `digest` is a hash of all events: the same scenario and seed have the same digest on every machine. `facts` contains
-    further results, such as the number of events. Its entries depend on the world.
+    `digest` is a hash of all events in a simulated run: runs of the same scenario with the same seed have the same
+    digest on every machine. `facts` contains further results, such as the number of events. Its entries depend on the
+    world.
     """
 
     def __init__(
@@ -464,7 +465,8 @@ class Run(RunTables):
         return run
 
     def check_tables(self) -> None:
-        """Raises FolderError if the tables do not belong to this scenario."""
+        """Raises FolderError if a table lacks too many columns, or if the tables contain other flows than the
+        scenario."""
         for name, spec in run_tables().items():
             found = self.table(name).columns
             missing = [column.name for column in spec.columns if column.name not in found]
@@ -504,7 +506,7 @@ def checked_seed(seed: int) -> int:
 
 
 def _other_format(path: Path, text: str) -> str | None:
-    """Returns `JSON` or `YAML` if the file seems to be in this format. For such a file, a TOML error would mislead."""
+    """Returns `JSON` or `YAML` if the file seems to be in this format. A TOML error would then be misleading."""
     begin = text.lstrip()
     if begin.startswith("{") or path.suffix == ".json":
         return "JSON"

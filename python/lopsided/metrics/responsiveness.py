@@ -69,7 +69,7 @@ def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, lo
 
 @dataclass(frozen=True)
 class Saturation:
-    """The interval in which the test of draft-ietf-ippm-responsiveness-08 ends, and the reason."""
+    """The end of a test by draft-ietf-ippm-responsiveness-08: the last interval, and which values were then stable."""
 
     interval: int
     """Number of the last interval of the test, counted from 0."""

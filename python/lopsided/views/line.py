@@ -56,7 +56,7 @@ def flows(emulated: Emulated) -> View:
 
 
 def chart(emulated: Emulated, title: str) -> Chart:
-    """Returns a chart with two panels per link direction: the rate and the waiting time. Marks show drops."""
+    """Returns a chart with two panels per link direction: the rate and the waiting time. Red marks show drops."""
     frame = emulated.queues.to_polars()
     places = frame.select("link", "direction").unique(maintain_order=True).rows()
     moved = [place for place in places if _curves(emulated, *place)[1].any()] or places[:2]

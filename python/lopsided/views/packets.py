@@ -34,7 +34,7 @@ def headline(found: Packets) -> str:
 
 def blocks(found: Packets) -> Iterator[str | View]:
     """Yields sentences and tables: the first difference with the packets before it and the state of both ends, the
-    first difference of each field, and the drift in time."""
+    first difference of each field, and how the two runs drift apart."""
     yield headline(found)
     yield flows(found)
     if found.first is not None:

@@ -74,7 +74,7 @@ def limits(story: Story) -> View | None:
 
 
 def acknowledgements(story: Story) -> View | None:
-    """Returns a table of the reasons for which the receiver sent pure ACKs; `None` if they are unknown."""
+    """Returns a table of the reasons why the receiver sent pure ACKs; `None` if they are unknown."""
     acks: Counter[str] = sum((one.acks for one in story.connections), Counter[str]())
     if not acks:
         return None

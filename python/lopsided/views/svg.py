@@ -55,7 +55,7 @@ def svg(chart: Chart, salt: str) -> str:
 
 
 class _Frame:
-    """A panel's position, and the mapping from its values to coordinates."""
+    """The position of a panel in the SVG, and the conversion of the panel's values to coordinates."""
 
     def __init__(self, left: float, top: float, right: float, bottom: float, x_end: float, y_end: float) -> None:
         self.left, self.top, self.right, self.bottom = left, top, right, bottom

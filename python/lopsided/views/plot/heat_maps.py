@@ -245,7 +245,7 @@ def _draw_panel(
         va="bottom",
     )
     for place in range(1, count):
-        # A line separates the congestion controls.
+        # A line separates rows and columns with different congestion controls.
         if panel.sides[place].cc != panel.sides[place - 1].cc and panel.sides[0].cc == panel.sides[1].cc:
             axes.axhline(place, color=style.MUTED, linewidth=0.9)
             axes.axvline(place, color=style.MUTED, linewidth=0.9)

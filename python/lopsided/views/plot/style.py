@@ -332,7 +332,7 @@ def save_all(drawn: Mapping[str, Figure], draw: Callable[[], Mapping[str, Figure
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Writes the figure as `.png`, `.svg` or `.pdf`, with reproducible bytes."""
+    """Writes the figure as `.png`, `.svg` or `.pdf`. The same figure always results in the same bytes."""
     keys = {".png": "Software", ".svg": "Description", ".pdf": "Creator"}
     dates: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
     # Journals require embedded fonts of type 42; matplotlib's default is type 3.

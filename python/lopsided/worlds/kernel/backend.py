@@ -73,13 +73,12 @@ class Machine:
         arguments: list[str] = [
             *(REPEATABLE if self.virtual_time else []),
             f"mem={MEMORY}",
-            # By default, user-mode Linux searches for its root file system on a block device. This name is not a
-            # device.
+            # Without `root`, user-mode Linux searches for its root file system on a block device.
             "root=hostfs",
             "rootfstype=hostfs",
             "rootflags=/",
             "ro",
-            # The folder's name may contain a space.
+            # The path is quoted, because the folder's name may contain a space.
             f'init="{init}"',
             "con=null",
             "con0=null",
@@ -90,7 +89,7 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """Maximum timer lateness, in ns, at which shapers still reach their rate: one value per attempt of a run."""
+        """Maximum timer lateness in ns at which shapers still reach their rate: one value for each attempt to run."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property

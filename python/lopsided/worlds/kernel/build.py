@@ -226,7 +226,7 @@ def packages(series: str | None = None) -> tuple[str, ...]:
 
 
 def missing_packages() -> list[str]:
-    """Returns the Debian packages that a build needs and that are not installed on this machine."""
+    """Returns the Debian packages with build tools that are not installed on this machine."""
 
     def is_there(package: str) -> bool:
         if package == "libelf-dev":

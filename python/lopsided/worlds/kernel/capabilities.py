@@ -125,7 +125,7 @@ def _emulated_lines() -> Finding:
 
 
 def _live_world() -> Finding:
-    """Tests a short run in the live world."""
+    """Tests whether a short run in the live world succeeds."""
     name = "live world"
     try:
         live.run(Scenario.build(_LIVE_TRIAL, "trial"), 1, RunOptions())

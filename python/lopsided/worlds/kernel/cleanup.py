@@ -36,7 +36,7 @@ def folder() -> Generator[Path]:
 
 def remove_abandoned() -> None:
     """Ends the guests and removes the folders of runs that no longer exist."""
-    # A run holds its folder's lock as long as its guest runs.
+    # A run holds the lock of its folder while its guest runs.
     for found in (path.parent for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{GUEST}")):
         # The folder may belong to another user, or may just have been removed.
         with contextlib.suppress(OSError), _opened(found / LOCK) as lock:

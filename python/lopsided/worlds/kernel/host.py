@@ -48,7 +48,7 @@ def can_delay() -> bool:
 
 
 def lacking(modules: Iterable[str]) -> list[str]:
-    """Returns the tested disciplines of `modules` that the kernel lacks."""
+    """Returns the disciplines in `modules` that the kernel lacks. Only the disciplines in `PROBED` are tested."""
     wanted = {name.removeprefix("sch_") for name in modules if name.startswith("sch_")}
     found = disciplines()
     return sorted(name for name in wanted & PROBED.keys() if name not in found)

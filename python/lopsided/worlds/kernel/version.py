@@ -1,7 +1,7 @@
 """The kernel world's version for a run: a digest of everything that can change the run's results.
 
-The digest covers the job that Linux executes, the code of the agent and of its results' readers (without comments and
-docstrings), and the kernel's configuration. A run records the kernel's release separately.
+The digest covers the job that Linux executes, the code of the agent, the code that reads the agent's results, and the
+kernel's configuration. Comments and docstrings do not count. A run records the kernel's release separately.
 
 A recorded run with another version is outdated. The comparison takes milliseconds and needs no kernel.
 """
