@@ -23,7 +23,7 @@ IF_EQUAL, IF_ANY_BIT, RETURN = 0x15, 0x45, 0x06
 IP = 14
 TOS, LENGTH, PROTOCOL = IP + 1, IP + 2, IP + 9
 SOURCE_PORT, TARGET_PORT, DATA_OFFSET, FLAGS = IP, IP + 2, IP + 12, IP + 13
-"""Offsets of fields after the IP header. The register X contains the header's length."""
+"""Offsets of TCP and UDP fields. Instructions add the length of the IP header, which is in the register X."""
 PROTOCOLS = {"tcp": 6, "udp": 17}
 ECN = {"not_ect": 0, "ect1": 1, "ect0": 2, "ce": 3}
 OPENS_OR_ENDS = 0x07
@@ -31,7 +31,7 @@ OPENS_OR_ENDS = 0x07
 
 
 def program(rules: Sequence[said.Rule], default: int, handle: int, first_port: int, minors: Sequence[int]) -> str:
-    """Returns the instructions in hexadecimal. `minors` are the class numbers."""
+    """Returns the BPF program in hexadecimal. `minors` contains the minor number of each class."""
     code = b""
     for rule in rules:
         steps = [*_conditions(rule, first_port), (RETURN, handle | minors[rule["class"]], 0, 0)]

@@ -2,15 +2,17 @@
 
 Every link becomes two nodes between its ends, so that shaper and delay affect only this link:
 
-    x --- x.near ===> far.y --- y        tbf and queue leave near; the delay leaves far towards y; the other
-    direction is the mirror image
+    x --- near ===> far --- y
+
+From x to y, shaper and queue are on the interface of `near` towards `far`, and the delay is on the interface of `far`
+towards y. The other direction is the mirror image.
 
 The shaper is never on a sending host, because there it would affect TCP small queues. A link's delay follows the
 bottleneck. Only the host's own interface is modelled on the host, by a `netem`.
 
-A line with a burst is a `tbf` over the queue. Any other line is an `htb` over the queue, followed by a `netem`. The
-`htb` releases a packet when its predecessor has left, and the `netem` adds the packet's transmission time. Together
-they behave exactly like a line.
+A line with a burst is a `tbf` whose child is the queue. Any other line is an `htb` whose child is the queue, followed
+by a `netem`. The `htb` releases a packet when its predecessor has left, and the `netem` adds the packet's transmission
+time. Together they behave exactly like a line.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ after the shaper delays the packet by the same time."""
 
 @dataclass(frozen=True)
 class Branch:
-    """A class: its number, the parent's number (0 for none), its settings if it must be created, and its inner
-    discipline."""
+    """A class of a discipline: its number, its parent's number (0 for none), its settings if it must be created, and
+    its child discipline."""
 
     minor: int
     parent: int = 0
@@ -137,7 +139,7 @@ class Layout:
     routers: list[str]
     lines: list[Line]
     ends: dict[str, str] = field(default_factory=dict[str, str])
-    """Namespaces behind a host in which single flows begin or end."""
+    """Maps each additional namespace in which a flow begins or ends to the host to which it is attached."""
     sysctls: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     route_metrics: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     interfaces: dict[str, HostInterface] = field(default_factory=dict[str, HostInterface])
@@ -145,7 +147,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class Recording:
-    """Duration, sampling, captures, and clock. The defaults are chosen for captures: virtual time, and few samples."""
+    """The duration of a job, its sampling, its captures, and its clock. The defaults suit a job that is measured with
+    captures: virtual time, and few samples."""
 
     duration_ns: int
     sample_ns: int = 1_000_000_000
@@ -155,8 +158,7 @@ class Recording:
     modules: list[str] = field(default_factory=list[str])
     seed: int = 0
     slip_ns: int = 0
-    """Maximum timer lateness, in ns, that a shaper makes up for without losing rate. In real time, all timers are
-    late."""
+    """Maximum lateness in ns of a timer at which a shaper still reaches its rate. In real time, all timers are late."""
     tap_hosts: bool = False
     """True to capture at every host. Measuring RTTs needs captures only at hosts that send over TCP."""
     tap_links: bool = False
@@ -182,7 +184,7 @@ def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
 
 @dataclass(frozen=True)
 class _Hop:
-    """An interface of a node: the next node, and the disciplines towards it."""
+    """A node's interface, and the node to which this interface leads."""
 
     interface: str
     to: str
@@ -336,7 +338,7 @@ class _Planner:
     def _grow(
         self, node: str, interface: str, discipline: Discipline, handle: int, parent: int, sizes: str = ""
     ) -> int:
-        """Adds a discipline and its child disciplines, and returns the next handle."""
+        """Adds a discipline and its child disciplines, and returns the next free handle."""
         classes = [
             (handle | branch.minor, handle | branch.parent, branch.options)
             for branch in discipline.branches
@@ -377,7 +379,7 @@ class _Planner:
             self.losses.append(Watched(link, name, node, interface, ROOT))
 
     def _routes_to(self, host: str) -> list[Route]:
-        """Returns the shortest routes to a host from every node, searched from the host."""
+        """Returns the shortest route from each node to a host. The search starts at the host."""
         routes: list[Route] = []
         toward: dict[str, str] = {host: host}
         waiting = deque([host])
@@ -423,7 +425,7 @@ class _Planner:
         return checks
 
     def _directions(self, sender: str, receiver: str) -> list[tuple[tuple[str, str], Direction]]:
-        """Returns the directions of the lines between two hosts."""
+        """Returns the line directions on the path from the sender to the receiver, in order."""
         routes = {route.node: route for route in self._routes_to(receiver)}
         by_step: dict[tuple[str, str], tuple[tuple[str, str], Direction]] = {}
         for line in self.layout.lines:

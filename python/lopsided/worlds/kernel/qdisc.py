@@ -96,8 +96,8 @@ WORDS: dict[str, dict[str, tuple[int, Callable[[Any], int]]]] = {
     },
     "cake": {"tins": (3, CAKE_TINS.index), "isolation": (5, CAKE_FLOWS.index), "rtt_s": (7, _microseconds)},
 }
-"""Disciplines whose options are 32-bit numbers. For each key of a scenario: the number of the option, and the
-conversion to Linux's value."""
+"""Disciplines whose options are 32-bit numbers. Maps each key of the scenario to the number of Linux's option and to
+the function that converts the value."""
 
 SCHEDULER_TICK_NS = 64
 """Time unit of tbf and htb in ns: PSCHED_SHIFT in linux/pkt_sched.h."""
@@ -188,7 +188,7 @@ def words(kind: str, queue: Mapping[str, Any]) -> str:
 
 
 def choke(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, ecn: bool) -> str:
-    """Encodes choke. Limits are in packets; the other arguments are as in `red`."""
+    """Encodes choke. `limit`, `low` and `high` are in packets. The other arguments mean the same as in `red`."""
     scell, table = _idle_table(weight_shift, idle_ns)
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, RED_ECN * ecn)
     options = _attribute(CHOKE_PARMS, parameters) + _attribute(CHOKE_STAB, table)
@@ -201,11 +201,11 @@ def fifo(limit: int) -> str:
 
 
 def red(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, flags: int) -> str:
-    """Encodes red: thresholds in bytes, a weight of 2^-weight_shift, and the transmission time of an average packet,
-    `idle_ns`.
+    """Encodes red. Limit and thresholds are in bytes, the averaging weight is 2^-weight_shift, and `idle_ns` is the
+    transmission time of an average packet.
 
-    After an idle time, the kernel shifts the average queue length right. A table contains the number of bits for each
-    multiple of 2^scell microseconds.
+    After an idle time, the kernel shifts the average queue length to the right. A table contains the number of bits of
+    this shift for each multiple of 2^scell microseconds.
     """
     scell, table = _idle_table(weight_shift, idle_ns)
     # The 32-bit probability RED_MAX_P replaces the field Plog, which is 0. Linux starts the timer of adaptive RED only
@@ -221,7 +221,7 @@ def red(limit: int, low: int, high: int, weight_shift: int, probability: float, 
 
 def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
     """Returns scell and a table. For an idle time of 0 to 255 cells of 2^scell microseconds, the table contains the
-    number of bits by which the kernel shifts the average. 31 bits clear the average."""
+    number of bits by which the kernel shifts the average queue length. A shift by 31 bits sets the average to 0."""
     if weight_shift == 0 or idle_ns <= 0:
         return 0, bytes([0, *[31] * 255])
     packets_a_bit = -1 / math.log2(1 - 2.0**-weight_shift)

@@ -51,7 +51,7 @@ SWITCHES: dict[Switch, tuple[str, str, str]] = {
     "frto": ("net.ipv4.tcp_frto", "0", "2"),
     "ecn_fallback": ("net.ipv4.tcp_ecn_fallback", "0", "1"),
 }
-"""For each setting, the sysctl and its values for false and true."""
+"""Maps each boolean key of a stack to its sysctl, and to the sysctl's values for false and true."""
 
 ECN = {"off": "0", "on": "1", "accept": "2"}
 """Values of net.ipv4.tcp_ecn. Accurate ECN needs Linux 6.18."""
@@ -62,24 +62,24 @@ NO_SWITCH: dict[Fixed, bool] = {
     "fack": False,
     "limited_transmit": True,
 }
-"""Settings that are fixed in Linux 6.1, with their value. The opposite value is rejected."""
+"""Maps each key that is fixed in Linux 6.1 to its value. A scenario with the opposite value is rejected."""
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """The namespace of each end (`from`, `to`) of each TCP flow, and the sysctls of the namespaces."""
+    """The namespace of each end (`from`, `to`) of each TCP flow, and the settings of the namespaces."""
 
     nodes: dict[tuple[int, End], str]
     sysctls: dict[str, dict[str, str]]
     route_metrics: dict[str, dict[str, int]]
 
     def sysctls_of(self, node: str) -> dict[str, str]:
-        """Returns the sysctls that differ from the defaults."""
+        """Returns the sysctls to set in a namespace: `DEFAULT_SYSCTLS`, and the settings of the namespace's stack."""
         return {**DEFAULT_SYSCTLS, **self.sysctls.get(node, {})}
 
 
 def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> Stacks:
-    """Returns the stacks of all ends, except on the hosts in `elsewhere`. These hosts do not use the kernel's TCP."""
+    """Returns the stacks of all flow ends, except on the hosts in `elsewhere`, which do not use the kernel's TCP."""
     sysctls: dict[str, dict[str, str]] = {}
     metrics: dict[str, dict[str, int]] = {}
     nodes = _nodes(scenario, elsewhere)
@@ -109,7 +109,7 @@ def layout(scenario: said.Resolved) -> Layout:
 
 
 def _refuse_networks(scenario: said.Resolved) -> None:
-    """Raises Unsupported if this world cannot build the network."""
+    """Raises Unsupported if the kernel world cannot build the network."""
     if scenario["media"]:
         raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")
     smallest = min(link[way]["mtu_bytes"] or LARGEST_PACKET for link in scenario["links"] for way in ("down", "up"))
@@ -145,7 +145,7 @@ def refusals(scenario: said.Resolved, seed: int) -> list[str]:
             attempt(lambda stack=flow[name]: _route_metrics(stack), where)
         attempt(lambda flow=flow: _flow(flow, ("", ""), FIRST_PORT, FOREVER, seed))
     if not found:
-        # All flows of an interface must have the same stack.
+        # `layout` also rejects flows that share an interface but have different stacks.
         attempt(lambda: (layout(scenario), flows(scenario, seed)))
     return list(dict.fromkeys(found))
 
@@ -206,7 +206,7 @@ def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str])
 
 
 def _agree(scenario: said.Resolved, ends: list[tuple[int, End]]) -> bool:
-    """Returns true if these ends can share a stack."""
+    """Returns true if the stacks of these flow ends have the same settings."""
     stacks = [scenario["flows"][number][_STACKS[end]] for number, end in ends]
     settings = [(_sysctls(stack), _route_metrics(stack)) for stack in stacks]
     return all(one == settings[0] for one in settings)
@@ -355,7 +355,7 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
     if shaper is None:
         return 0
     if shaper["refill_interval_s"] is not None:
-        # A changed tbf fills its bucket and does not wake the waiting packet (tbf_change).
+        # Changing a tbf in each interval does not work: tbf_change fills the bucket, but wakes no waiting packet.
         raise Unsupported(f"{where}: Linux's tbf refills continuously, not in intervals")
     if shaper["line_rate_bps"] is not None:
         # Neither tbf nor htb can pace the burst. The peakrate bucket of tbf holds a full-size packet, so small packets

@@ -47,7 +47,7 @@ def _run(folder: Path) -> None:
         except TooLate:
             (folder / "late.txt").write_text("")
         except PathGone:
-            # The process that runs the path reports why it ended.
+            # The process that emulates the path reports itself why it ended.
             sys.exit(1)
     except BaseException:
         (folder / "error.txt").write_text(traceback.format_exc())

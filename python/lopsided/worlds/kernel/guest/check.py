@@ -62,7 +62,7 @@ def _hold_bottleneck(check: Check, probe: _Probe, path: str, slip_ms: float) -> 
     else:
         count = 24
     arrivals = probe.train(count, packet_ns / TRAIN_SPEEDUP)
-    # The first two packets may use the shaper's credit.
+    # The shaper's credit may shorten the spacing of the first two packets.
     spaced = arrivals[2:]
     took = spaced[-1][0] - spaced[0][0] if len(spaced) > 1 else math.inf
     rate = (len(spaced) - 1) * check.datagram_octets * 8 * 1e6 / max(1, took)

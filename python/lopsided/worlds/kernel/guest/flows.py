@@ -50,7 +50,7 @@ class TcpFlow:
         self.completed: list[tuple[int, int]] = []
         """Start and end of completed transfers, in ns since the start of the run."""
         self.begun_ns: int | None = None
-        """Start of the current transfer."""
+        """Start of the current transfer, in ns since the start of the run; `None` between transfers."""
         self.sender: socket.socket | None = None
         self._writer: ThreadPoolExecutor | None = None
         """The thread that writes to the sender's socket."""
@@ -77,7 +77,7 @@ class TcpFlow:
             loop.at(origin_ns + flow.start_ns + flow.on_ns, self._pause)
 
     def info(self) -> dict[str, int] | None:
-        """Returns the sender's TCP_INFO, with sums over its connections; `None` if there is no connection."""
+        """Returns the sender's TCP_INFO; `None` without a connection. `COUNTERS` are summed over all connections."""
         if self.sender is None:
             return None
         info = tcp_info.read(self.sender)
@@ -244,11 +244,11 @@ class TcpFlow:
 
 
 def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
-    """Sets a socket's buffer in bytes, which the kernel doubles for overhead (socket(7))."""
+    """Sets the size of a socket's buffer in bytes. The kernel doubles the size for overhead (socket(7))."""
     try:
         of.setsockopt(socket.SOL_SOCKET, forced, size)
     except PermissionError:
-        # User namespaces cannot exceed the machine's limit.
+        # In a user namespace, a buffer cannot exceed the machine's limit.
         of.setsockopt(socket.SOL_SOCKET, asked, size)
         if of.getsockopt(socket.SOL_SOCKET, asked) < 2 * size:
             bound = "net.core.rmem_max" if asked == socket.SO_RCVBUF else "net.core.wmem_max"

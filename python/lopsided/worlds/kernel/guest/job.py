@@ -146,7 +146,8 @@ class Flow:
     receiver_tos: int = 0
     """DSCP and ECN bits of the receiver's IP headers; the ECN bits are used for datagrams only."""
     same_port: bool = True
-    """True if the first source port equals the destination port. The port is then the same in every run."""
+    """True if the source port of the flow's first connection equals the destination port. The source port is then the
+    same in every run."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ class Job:
     tuns: list[Tun] = field(default_factory=list[Tun])
     passages: list[Passage] = field(default_factory=list[Passage])
     channel: int | None = None
-    """Descriptor of the connection to the process that runs the path."""
+    """File descriptor of the connection to the process that emulates the path; `None` if there is no such process."""
     elsewhere: dict[str, str] = field(default_factory=dict[str, str])
     """Addresses of hosts on other machines. The agent does not drive the flow ends on these hosts."""
 

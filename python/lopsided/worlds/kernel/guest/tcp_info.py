@@ -43,8 +43,8 @@ INFINITE_SSTHRESH = 0x7FFFFFFF
 
 
 def read(sock: socket.socket) -> dict[str, int]:
-    """Returns a socket's TCP_INFO: times in microseconds (`last_*` in milliseconds), windows in segments or bytes by
-    name."""
+    """Returns a socket's TCP_INFO. Times are in microseconds (`last_*` in milliseconds). Windows are in segments or
+    bytes, as in the kernel."""
     return decode(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LONGEST))
 
 

@@ -94,7 +94,7 @@ class QueueCount:
     sent_packets: int
     dropped: int
     dropped_early: int
-    """Packets that were dropped on purpose, and not because the queue was full."""
+    """Packets that the discipline dropped although the queue was not full."""
     filtered: int
     """ACKs that a filter removed, which do not count as drops."""
     marked: int
@@ -238,7 +238,7 @@ class Network:
         self._netlink[qdisc.node].nlm_request(message, msg_type=what, msg_flags=flags)
 
     def classify(self, node: str, interface: str, program: int) -> None:
-        """Attaches a program that selects the class of each outgoing packet before the discipline."""
+        """Attaches a program that processes each outgoing packet before the packet enters the queue discipline."""
         place = Qdisc(node, interface, "clsact", CLSACT_HANDLE, TC_H_CLSACT, "")
         self._make(RTM_NEWQDISC, place, place.handle, place.parent, "")
         options = struct.pack("=HHI", 8, TCA_BPF_FD, program) + struct.pack("=HHI", 8, TCA_BPF_FLAGS, ACT_DIRECT)
@@ -326,7 +326,10 @@ class Network:
 
 
 def _dropped_on_the_way_out(text: str) -> int:
-    """Parses /proc/net/dev. Each interface has eight numbers for received packets and eight for sent packets."""
+    """Returns the number of packets that the TUN devices in a /proc/net/dev dropped when they were sent.
+
+    Each interface has eight numbers for received packets and eight for sent packets.
+    """
     lines = [line.partition(":") for line in text.splitlines()]
     found = [numbers.split() for name, _, numbers in lines if name.strip() in (tun.DEVICE, tun.HOST)]
     return sum(int(numbers[11]) for numbers in found if len(numbers) > 11)

@@ -13,7 +13,7 @@ import struct
 
 DEVICE = "path0"
 HOST = "host0"
-"""The passage's device that leads to its host."""
+"""Name of the passage's device that leads to the host."""
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
 # The process that emulates the path expects a 10-byte header (`struct virtio_net_hdr`) before each packet.
