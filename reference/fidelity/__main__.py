@@ -16,6 +16,7 @@ from reference import fidelity
 from reference.fidelity import kept, ns3, packets, page, reference, stamps, values, variants
 from reference.fidelity.kept import Effort
 from reference.fidelity.records import Measurement, Records
+from reference.fidelity.tables import write_page
 from reference.fidelity.variants import page as variants_page
 from reference.fidelity.variants import windows
 
@@ -63,10 +64,10 @@ def main() -> int:
     ns3_runs = _measure_ns3(data / "ns3.csv", arguments.peers / "ns3_twoway.cc")
     text = page.render(linux, kept.simulate(fidelity.runs(seeds)), ns3_runs, closing)
     target = arguments.docs / "fidelity.md"
-    target.write_text(text)
+    write_page(target, text)
     print_line(f"{target}: {len(linux)} of {len(fidelity.runs(seeds))} runs on Linux")
     more = kept.simulate(fidelity.runs(range(1, 1 + values.SIM_SEEDS)))
-    (data / "values.md").write_text(values.render(values.side_by_side(linux, more)))
+    write_page(data / "values.md", values.render(values.side_by_side(linux, more)))
     print_line(f"{data / 'values.md'}")
     for name in ("../fidelity.md", "values.md"):
         stamps.write(data, name, fidelity.probes())
@@ -90,7 +91,7 @@ def _measure_packets(records: Records, part: str, effort: Effort) -> None:
 
 
 def _write_packets(data: Path, records: Records) -> int:
-    (data / "packets.md").write_text(packets.render(records))
+    write_page(data / "packets.md", packets.render(records))
     print_line(f"{data / 'packets.md'}")
     return 0
 

@@ -31,7 +31,7 @@ from reference.fidelity import mechanisms, promises, stamps
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import Records
 from reference.fidelity.stamps import Probe
-from reference.fidelity.tables import section, table
+from reference.fidelity.tables import section, table, write_page
 from reference.fidelity.texts import page_text
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ def main() -> int:
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity/freebsd.csv")
     data: Path = parser.parse_args().docs / "fidelity"
     found = cells(recorded(data / "freebsd.csv"))
-    (data / "freebsd.md").write_text(render(found, acks_per_segment()))
+    write_page(data / "freebsd.md", render(found, acks_per_segment()))
     stamps.write(data, "freebsd.md", probes())
     (data / "freebsd.png").write_bytes(style.png(figure(found, data / "freebsd-windows.csv"), dpi=100))
     print_line(f"{data / 'freebsd.md'}: {len(found)} cells")

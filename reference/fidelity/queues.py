@@ -35,7 +35,7 @@ from lopsided.worlds.kernel.guest.job import Job, Watched
 from reference.fidelity import promises
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import DOCS
-from reference.fidelity.tables import row
+from reference.fidelity.tables import row, write_page
 from reference.fidelity.texts import page_text
 
 LINK, DIRECTION = "link", "down"
@@ -416,7 +416,7 @@ def main() -> int:
                 recorded[recorded_name(case, seed)] = measure(case, seed)
                 # Save the results after each case, so that an interruption loses no result.
                 save(RECORDS, {name: recorded[name] for name in _names() if name in recorded})
-    PAGE.write_text(render(recorded))
+    write_page(PAGE, render(recorded))
     return 0
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from lopsided.cli.terminal import print_line
 from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.base import Job
+from reference.fidelity.tables import write_page
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -57,7 +58,7 @@ def write(data: Path, page: str, probes: Sequence[Probe]) -> None:
 
 def publish(page: Path, text: str, probes: Sequence[Probe]) -> None:
     """Writes a page of `docs/fidelity`, and the digests of its probes."""
-    page.write_text(text, encoding="utf-8")
+    write_page(page, text)
     write(page.parent, page.name, probes)
     print_line(str(page))
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-WIDTH = 140
+WIDTH = 160
 """Maximum line length in a paragraph, in characters."""
+_BULLET = re.compile(r"( *(?:- |\d+\. )|)(.*)", re.DOTALL)
 
 
 def table(heads: str, rows: Iterable[Sequence[object]]) -> list[str]:
@@ -32,8 +35,41 @@ def section(title: str, *parts: str | Sequence[str]) -> list[str]:
 
 
 def paragraph(*texts: str) -> str:
-    """Returns the joined texts as one paragraph, in lines of at most `WIDTH` characters."""
-    return textwrap.fill(" ".join(texts), WIDTH, break_long_words=False, break_on_hyphens=False)
+    """Returns the joined texts as one paragraph. `reflowed` divides it into lines."""
+    return " ".join(texts)
+
+
+def write_page(page: Path, text: str) -> None:
+    """Writes a page. All writers of pages use this function, so that a changed word changes only its own paragraph."""
+    page.write_text(reflowed(text), encoding="utf-8")
+
+
+def reflowed(text: str) -> str:
+    """Returns a page whose paragraphs and list items have lines of at most `WIDTH` characters. Headings, tables,
+    pictures and code blocks are unchanged."""
+    lines: list[str] = []
+    paragraph: list[str] = []
+
+    def end() -> None:
+        match = _BULLET.fullmatch(" ".join(paragraph))
+        paragraph.clear()
+        if match and match[2]:
+            indents = {"initial_indent": match[1], "subsequent_indent": " " * len(match[1])}
+            lines.extend(textwrap.wrap(match[2], WIDTH, break_long_words=False, break_on_hyphens=False, **indents))
+
+    code = False
+    for line in text.split("\n"):
+        code ^= line.startswith("```")
+        if code or not line or line.startswith(("```", "|", "#", "!", "<")):
+            end()
+            lines.append(line)
+            continue
+        bullet = _BULLET.fullmatch(line)
+        if bullet and bullet[1]:
+            end()
+        paragraph.append(line.strip() if paragraph else line)
+    end()
+    return "\n".join(lines)
 
 
 def percent(share: float, *, signed: bool = False, bold: bool = False, unknown: str = "–") -> str:
