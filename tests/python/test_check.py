@@ -158,6 +158,15 @@ def test_the_verdict_depends_on_the_place_of_the_interval():
 
 
 @pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [("down_bytes", 42_480.0, "42.5 kB"), ("up_delay", 1234.5, "1.23 s"), ("time", 0.25, "250 ms")],
+)
+def test_means_have_the_unit_of_the_metric(metric: str, value: float, text: str):
+    table = study.line_table(metric)
+    assert table["baseline"].text(value) == table["candidate"].text(value) == text
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"client": "true"}, "both builds would run the same"),

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 from lopsided import metrics
 from lopsided.data import units
+from lopsided.data.catalogue import TableSpec
 from lopsided.data.study_tables import CHECK_LINES, CHECK_RUNS
 from lopsided.data.suggestions import choices
 from lopsided.data.table import Row, Table
@@ -234,8 +235,15 @@ def check(
         if row["baseline_failures"] == repeat:
             ending = failures[f"{BASELINE} on {row['line']}, seed {seed}"]
             raise RunError(f"the baseline fails every time on {row['line']}: {ending}")
-    tables = Table.of(judged, CHECK_LINES), Table.of(rows, CHECK_RUNS)
+    tables = Table.of(judged, line_table(metric)), Table.of(rows, CHECK_RUNS)
     return Check(baseline, candidate, client, server, metric, margin, repeat, seed, *tables, failures)
+
+
+def line_table(metric: str) -> TableSpec:
+    """Returns the declaration of the table `lines`. The means of both builds have the unit of the metric."""
+    unit = CHECK_RUNS[METRICS[metric]].unit
+    columns = (replace(each, unit=unit) if each.name in (BASELINE, CANDIDATE) else each for each in CHECK_LINES.columns)
+    return replace(CHECK_LINES, columns=tuple(columns))
 
 
 def _matrix(lines: Sequence[str], settings: Sequence[str]) -> list[_Line]:
