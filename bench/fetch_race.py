@@ -250,7 +250,7 @@ def main() -> None:
     for seed in range(given.repeat):
         begun = time.monotonic()
         if begun - BEGUN + longest > 60 * given.minutes:
-            print(f"no time for round {seed + 1}", flush=True)
+            print(f"no time left for round {seed + 1}", flush=True)
             break
         race(world, given, seed, real)
         if not given.only or "share" in given.only:
@@ -346,7 +346,9 @@ def settled_share(run: Run, until_s: float) -> float:
 
 def show(real: Found, model: Found, given: argparse.Namespace) -> None:
     """Prints the real and the simulated results, the controller's inputs in both, and the targets."""
-    print(f"\n{given.size / 1e6:g} MB over 10 Mbit/s, 100 ms, {given.loss:.2%} lost; medians, least to most")
+    print(
+        f"\n{given.size / 1e6:g} MB over 10 Mbit/s, 100 ms RTT, loss rate {given.loss:.2%}; median (minimum to maximum)"
+    )
     for tool, rates in real.rates.items():
         beside = f"   simulated {spread(model.rates[tool])}" if tool in model.rates else ""
         than = middle(rates) / middle(real.rates["curl"]) if "curl" in real.rates else math.nan
@@ -355,9 +357,9 @@ def show(real: Found, model: Found, given: argparse.Namespace) -> None:
         print(f"  {'share':15} {spread(real.shares, 100)} %                simulated {spread(model.shares, 100)}")
     if real.recordings:
         explain(real.recordings, model.recordings)
-    print("\npromise                                          found   holds")
-    for promise, value, holds in verdicts(real, model):
-        print(f"  {promise:44} {value:7.2f}   {'yes' if holds else 'NO'}")
+    print("\ntarget                                        measured   met")
+    for target, value, met in verdicts(real, model):
+        print(f"  {target:44} {value:7.2f}   {'yes' if met else 'NO'}")
 
 
 def explain(real: list[Recording], model: list[Recording]) -> None:
@@ -365,17 +367,15 @@ def explain(real: list[Recording], model: list[Recording]) -> None:
     steps = sum(len(recording.steps) for recording in (*real, *model))
     parted = [found for recording in (*real, *model) if (found := recording.first_difference())]
     print(f"\n{steps:,} steps of {len(real)} real and {len(model)} simulated controllers replayed: ", end="")
-    print(f"{len(parted)} have another result" if parted else "all have the same result")
+    print(f"{len(parted)} have a different result" if parted else "all have the same result")
     sides = [[asdict(recording.summary()) for recording in recordings] for recordings in (real, model)]
     middles = [{name: middle([each[name] for each in side]) for name in side[0]} for side in sides]
     print(f"{'':22}{'real':>12}{'simulated':>12}")
     for name in middles[0]:
         print(f"  {name:20}{middles[0][name]:12,.5g}{middles[1][name]:12,.5g}")
-    asked = middles[0]["requested_bytes"] / middles[1]["requested_bytes"]
-    answers = middles[1]["answer_ms"] / middles[0]["answer_ms"]
-    print(
-        f"  real to simulated: {asked:.2f} times as much asked for, {answers:.2f} for answers that take longer or not"
-    )
+    requested = middles[0]["requested_bytes"] / middles[1]["requested_bytes"]
+    response = middles[1]["answer_ms"] / middles[0]["answer_ms"]
+    print(f"  requested bytes, real to simulated: {requested:.2f}; response time, simulated to real: {response:.2f}")
 
 
 def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
@@ -384,14 +384,14 @@ def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
     found: list[tuple[str, float, bool]] = []
     if {"curl", "fetch"} <= real.rates.keys():
         ratio = middle(real.rates["fetch"]) / middle(real.rates["curl"])
-        found.append(("fetch to curl at this loss: 2 at least", ratio, ratio >= 2))
+        found.append(("goodput, fetch to curl: at least 2", ratio, ratio >= 2))
     if real.shares:
         part = middle(real.shares)
-        found.append(("share beside one curl: 0.40 to 0.60", part, 0.4 <= part <= 0.6))
+        found.append(("share next to one curl: 0.40 to 0.60", part, 0.4 <= part <= 0.6))
     if real.recordings:
         # Compare rates measured from the first request, because the time before this request differs between the paths.
         ratio = middle(rates_of(real.recordings)) / middle(rates_of(model.recordings))
-        found.append(("rate, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))
+        found.append(("goodput, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))
     if real.shares:
         ratio = middle(real.shares) / middle(model.shares)
         found.append(("share, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))

@@ -23,11 +23,11 @@ LOSS = 0.001
 ROUNDS = 3
 ASIDES = {
     "plain": (),
-    "a queue that is no FIFO: codel": ("queue=codel",),
-    "a queue with classes: fq_codel": ("queue=fq_codel",),
-    "losses of 0.01 %": ("loss=0.0001",),
-    "a stage that passes all on": ("stage=1",),
-    "every packet watched": ("watch=1",),
+    "queue discipline codel": ("queue=codel",),
+    "queue discipline fq_codel": ("queue=fq_codel",),
+    "loss rate 0.01 %": ("loss=0.0001",),
+    "a stage that forwards every packet": ("stage=1",),
+    "an observer of every packet": ("watch=1",),
 }
 TARGET_ASIDE = 2.0
 
@@ -95,8 +95,8 @@ def asides(program: str) -> list[AsideCost]:
     return [AsideCost(what, round(cost, 3), round(cost / plain, 2)) for what, cost in best.items()]
 
 
-HEADER = ("flows of 5 Mbit/s", "us/packet sent", "with losses of 0.1 %", "MB", "kB a flow", "run", "packets sent")
-ASIDES_HEADER = ("beside the plain, on D 100M", "us/packet sent", "x plain")
+HEADER = ("flows of 5 Mbit/s", "us/packet sent", "at 0.1 % loss", "MB", "kB per flow", "run", "packets sent")
+ASIDES_HEADER = ("feature, on D 100M", "us/packet sent", "x plain")
 
 
 def rows(costs: list[CountCost]) -> list[tuple[str, ...]]:
@@ -145,7 +145,7 @@ def verdicts(costs: list[CountCost], beside: list[AsideCost]) -> list[str]:
     dearest = max(beside, key=lambda cost: cost.of_plain)
     holds = _met(dearest.of_plain <= TARGET_ASIDE)
     said.append(
-        f"Target of {TARGET_ASIDE:g} times the plain for what stands beside it: at most {dearest.of_plain:.2f} "
+        f"Target of {TARGET_ASIDE:g} times the plain cost for each feature: at most {dearest.of_plain:.2f} "
         f"({dearest.what}), {holds}."
     )
     return said
