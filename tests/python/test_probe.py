@@ -134,6 +134,21 @@ def test_slow_clients_do_not_block_every_connection(monkeypatch: pytest.MonkeyPa
     assert serving._enter("10.0.0.2")  # pyright: ignore[reportPrivateUsage]
 
 
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_client_that_neither_sends_nor_reads_is_dropped(direction: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sink, "SILENCE_S", 0.2)
+    noted: list[str] = []
+    one, other = socket.socketpair()
+    with one, other:
+        flow = {"name": "idle", "direction": direction, "start_s": 0, "duration_s": 3600}
+        other.sendall(json.dumps({"token": "t", "interval_s": 1, "flow": flow}).encode() + b"\n")
+        thread = threading.Thread(target=sink.Sink(noted.append).handle, args=(KernelConnection(one), "there"))
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+    assert noted[0] == f"there: idle, {direction}"
+
+
 def test_a_sink_keeps_at_most_its_number_of_samples(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sink, "_MOST_KEPT", 50)
     serving = sink.Sink(print)

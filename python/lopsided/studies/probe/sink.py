@@ -95,11 +95,11 @@ class Sink:
         flow = wished(wish.get("flow"))
         log = Log(flow)
         self._note(f"{peer}: {printable(flow.name)}, {flow.direction}")
+        # Limit the time without data: an idle client would occupy one of the `MOST_CONNECTIONS` connections.
         if flow.direction == "up":
-            # Limit the duration: an idle client would occupy one of the `MOST_CONNECTIONS` connections.
             receive(connection, log, SILENCE_S, flow.duration_s)
         else:
-            send(connection, log, interval(wish.get("interval_s"), flow), bool(wish.get("every_write")))
+            send(connection, log, interval(wish.get("interval_s"), flow), bool(wish.get("every_write")), SILENCE_S)
         self._keep(token, log)
 
     def _keep(self, token: str, log: Log) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from lopsided.studies.probe.flows import Log, Sample
@@ -27,15 +28,22 @@ def _wall_s() -> float:
     return _BEGAN_S + time.monotonic()
 
 
-def send(connection: Connection, log: Log, interval_s: float, every_write: bool = False) -> None:
+def send(
+    connection: Connection, log: Log, interval_s: float, every_write: bool = False, patience_s: float = math.inf
+) -> None:
     """Sends the flow's data as fast as the socket accepts the data. Samples the sender's state at each interval or,
-    with `every_write`, after each write of 1,460 bytes."""
+    with `every_write`, after each write of 1,460 bytes.
+
+    Raises TimeoutError if the socket accepts no data for `patience_s` seconds.
+    """
     flow = log.flow
     if flow.cc is not None:
         connection.set_cc(flow.cc)
     began = time.monotonic()
-    end, due, written = began + flow.duration_s, began + interval_s, 0
+    end, due, written, last = began + flow.duration_s, began + interval_s, 0, began
     while (now := time.monotonic()) < end and (not flow.size or written < flow.size):
+        if now - last > patience_s:
+            raise TimeoutError(f"the receiver read nothing for {patience_s:g} s")
         each = every_write and len(log.samples) < MOST_SAMPLES
         if now >= due and not each:
             log.samples.append(_sample(connection, 8 * written / (now - began)))
@@ -43,7 +51,8 @@ def send(connection: Connection, log: Log, interval_s: float, every_write: bool 
         try:
             most = _THESIS_WRITE if every_write else len(_CHUNK)
             chunk = _CHUNK[: min(most, flow.size - written) if flow.size else most]
-            written += connection.send(chunk, max(1e-4, (end if each else min(due, end)) - now))
+            written += connection.send(chunk, max(1e-4, min(end if each else min(due, end), last + patience_s) - now))
+            last = time.monotonic()
             if each:
                 since = max(time.monotonic() - began, 1e-6)
                 log.samples.append(_sample(connection, 8 * written / since))
