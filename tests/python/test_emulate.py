@@ -1,5 +1,7 @@
 import contextlib
+import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -8,6 +10,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
+from lopsided import cli
 
 pytestmark = pytest.mark.real_time
 
@@ -76,6 +80,8 @@ def test_existing_files_are_not_replaced(folder: Path) -> None:
         (["--preset", "isdn"], "adsl2plus-16-1"),
         (["--scenario", "none.toml"], "cannot read none.toml"),
         ([*LINE, "--plot", "line.gif"], ".png"),
+        ([*LINE, "--overwrite"], "--pcap, --plot or --data"),
+        ([*LINE, "--json", "--column", "single"], "--plot FILE"),
     ],
 )
 def test_wrong_options_are_rejected(tmp_path: Path, arguments: list[str], told: str) -> None:
@@ -83,6 +89,37 @@ def test_wrong_options_are_rejected(tmp_path: Path, arguments: list[str], told: 
     assert done.returncode == 2, done.stderr
     assert told in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_picture_is_drawn_next_to_json_and_a_missing_picture_is_noted(folder: Path) -> None:
+    """`emulate` takes a sample of the queues after 0.1 s."""
+    done = emulate(folder, *LINE, "--json", "--plot", "line.png", "--", "sleep", "0.5")
+    assert (done.returncode, (folder / "line.png").exists()) == (0, True), done.stderr
+    assert json.loads(done.stdout)["exit_code"] == 0
+    done = emulate(folder, *LINE, "--plot", "short.png", "--", "true")
+    assert (folder / "short.png").exists() or "short.png was not drawn" in done.stderr
+
+
+HELP = Path(__file__).parents[2] / "crates" / "live" / "src" / "command"
+
+
+@pytest.mark.parametrize(
+    ("command", "only_python"),
+    [
+        ("emulate", {"--plot", "--data", "--column", "--json", "--meter"}),
+        ("shape", set[str]()),
+        ("reflect", set[str]()),
+    ],
+)
+def test_the_commands_have_the_options_of_lopsided_live(command: str, only_python: set[str]) -> None:
+    """`crates/live/tests/options.rs` shows the effect of each option of `lopsided-live`."""
+    listed = re.findall(r"^  (--[a-z].*?)(?:  |$)", (HELP / f"{command}.rs").read_text(), re.MULTILINE)
+    there = {name for line in listed for name in re.findall(r"--[a-z-]+", line)}
+    arguments = cli.build()[command].assemble_argument_collection()
+    long = {name for each in arguments for name in each.names if name.startswith("--")}
+    assert long - only_python == there
+    assert only_python <= long
 
 
 @pytest.mark.parametrize("command", [["shape", "eth0", "--up", "3M"], ["reflect"]])

@@ -69,6 +69,12 @@ impl std::str::FromStr for Prefix {
     }
 }
 
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
 impl Prefix {
     /// Returns true if the address has this prefix.
     pub fn holds(self, address: IpAddr) -> bool {

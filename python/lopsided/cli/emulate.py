@@ -12,6 +12,7 @@ from lopsided.cli.terminal import errors, print_json, print_note
 from lopsided.data.free_names import dated
 from lopsided.data.output import check_free, whole_file
 from lopsided.data.table import check_ending
+from lopsided.errors import UsageError
 from lopsided.studies.doubts import loss_doubt
 from lopsided.studies.emulate import LineOptions
 from lopsided.studies.emulate import emulate as run
@@ -22,7 +23,7 @@ _NO_RUN_S = 1.0
 
 def emulate(
     *command: str,
-    line: Annotated[LineOptions, Parameter(name="*", show_default=False)] = PLAIN,
+    line: Annotated[LineOptions, Parameter(name="*", show_default=False, negative_bool=())] = PLAIN,
     settings: Settings = (),
     seed: int = 1,
     pcap: Path | None = None,
@@ -64,6 +65,10 @@ def emulate(
     meter
         Show a row of live numbers at the bottom of the terminal while the command runs.
     """
+    if overwrite and not any((pcap, plot, table)):
+        raise UsageError("--overwrite replaces existing files: add --pcap, --plot or --data")
+    if column is not None and plot is None and printing.silent:
+        raise UsageError("--column is the width of a picture: add --plot FILE")
     target = picture_at(plot or dated("emulate", ".png"), overwrite=overwrite)
     for file in (pcap, table):
         if file is not None:
@@ -74,7 +79,9 @@ def emulate(
     for option, loss in (("--loss-down", line.loss_down), ("--loss-up", line.loss_up)):
         ask(loss_doubt(option, loss or ""))
     meter = meter and not printing.quiet
-    found = run(line, command, settings=settings, seed=seed, pcap=pcap, overwrite=overwrite, meter=meter)
+    found = run(
+        line, command, settings=settings, seed=seed, pcap=pcap, overwrite=overwrite and pcap is not None, meter=meter
+    )
     if table is not None:
         with whole_file(table) as temporary:
             found.queues.write(temporary)
@@ -88,22 +95,22 @@ def emulate(
     if found.exit_code in (126, 127) and found.duration_s < _NO_RUN_S:
         # The command could not run, and the shell has already reported the error.
         return found.exit_code
-    if printing.as_json:
-        # The command prints to stdout too. To parse this JSON, redirect the command's output.
-        flows, queues = list(found.flows.rows()), list(found.queues.rows())
-        print_json({"exit_code": found.exit_code, "late_us": found.late_us, "flows": flows, "queues": queues})
-        return found.exit_code
-    if printing.quiet and plot is None:
-        return found.exit_code
     from lopsided.views import line as shown
     from lopsided.views.plot import drawn, style
 
     # The command's own output goes to stdout, possibly into a pipe, so print the summary to stderr.
     title = " ".join(command) or "a shell"
-    if len(found.queues):
+    if not len(found.queues):
+        if plot is not None:
+            print_note(f"{plot} was not drawn: the command ended before the first sample of the queues")
+    elif plot is not None or not printing.silent:
         with style.for_column(column):
             style.save(drawn.figure(shown.chart(found, title)), target)
-    if not printing.quiet:
+    if printing.as_json:
+        # The command prints to stdout too. To parse this JSON, redirect the command's output.
+        flows, queues = list(found.flows.rows()), list(found.queues.rows())
+        print_json({"exit_code": found.exit_code, "late_us": found.late_us, "flows": flows, "queues": queues})
+    elif not printing.quiet:
         errors().print(f"\n{title}", style="bold", soft_wrap=True)
         errors().print(shown.table(found))
         if len(found.flows):

@@ -55,7 +55,7 @@ def shape(
     systemd
         Print a systemd unit.
     undo
-        Remove the firewall rule of a killed process.
+        Remove the firewall rule of a killed process. Settings of the queue have no effect.
     """
     checked_seed(seed)
     note = None

@@ -198,9 +198,12 @@ pub struct Ran {
 /// # Errors
 /// Returns the errors of [`emulate`], and an error if a capture cannot be written.
 pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
+    let usage = |what: &str| Err(EmulateError::Line(LineError::Usage(what.to_owned())));
     if arguments.emulation.flows && arguments.line.file.is_none() {
-        let what = "--flows runs the flows of a scenario: add --scenario FILE".to_owned();
-        return Err(EmulateError::Line(LineError::Usage(what)));
+        return usage("--flows runs the flows of a scenario: add --scenario FILE");
+    }
+    if arguments.overwrite && arguments.pcap.is_none() {
+        return usage("--overwrite replaces existing captures: add --pcap FILE");
     }
     let (scenario, ends) = line(&arguments.line).map_err(EmulateError::Line)?;
     let captures =

@@ -37,7 +37,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Some("emulate") => emulate::run(arguments),
         Some("shape") => shape(arguments, None),
         Some("reflect") => reflect::run(arguments),
-        Some("--help" | "-h" | "help") => say(HELP),
+        Some("help") => match arguments.next() {
+            Some(command) => run(vec![command, "--help".into()]),
+            None => say(HELP),
+        },
+        Some("--help" | "-h") => say(HELP),
         Some("--version") => say(concat!("lopsided-live ", env!("CARGO_PKG_VERSION"), "\n")),
         _ => {
             // An unknown command is an error, so the help text is written to standard error.

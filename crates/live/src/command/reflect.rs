@@ -55,6 +55,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
             other => return Err(other.unexpected()),
         }
     }
+    found.wishes.check()?;
     if found.reflection.most == 0 {
         return Err("--most 0: no packet would be returned; the minimum is 1".into());
     }
@@ -85,8 +86,11 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ReflectErr
         return Ok(found.wishes.say_undone("reflect", removed));
     }
     if found.wishes.dry_run {
+        let Reflection { from, most, .. } = &found.reflection;
+        let from = from.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let from = if from.is_empty() { from } else { format!(" from {from}") };
         return Ok(say(&format!(
-            "This rule, or the equivalent rule of iptables, would return sensing packets to their senders:\n\n{}",
+            "This rule, or the equivalent rule of iptables, would return sensing packets{from} to their senders, at most {most} per second:\n\n{}",
             rules.nftables()
         )));
     }

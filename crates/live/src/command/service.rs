@@ -30,6 +30,16 @@ impl Wishes {
         true
     }
 
+    /// Rejects more than one of the options that replace the command's work.
+    pub fn check(&self) -> Result<(), String> {
+        let alternatives = [("--dry-run", self.dry_run), ("--systemd", self.systemd), ("--undo", self.undo)];
+        let given: Vec<&str> = alternatives.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+        match given[..] {
+            [first, second, ..] => Err(format!("{first} and {second} exclude each other")),
+            _ => Ok(()),
+        }
+    }
+
     /// Prints whether `--undo` removed rules of the command. Returns the exit code 0.
     pub fn say_undone(&self, command: &str, removed: bool) -> u8 {
         match (self.quiet, removed) {

@@ -25,7 +25,7 @@ Usage: lopsided-live shape IFACE --up RATE [OPTIONS]
   --seed NUMBER        seed of the discipline's random numbers [1]
   --dry-run            print the rules, and change nothing
   --systemd            print a unit for systemd
-  --undo               remove the rule that a killed process left behind
+  --undo               remove the rule that a killed process left behind; settings of the queue have no effect
   --quiet              print no summary at the end
 
 It runs until Ctrl-C or SIGTERM, and then removes its rules. If it is killed, packets pass without the queue discipline.
@@ -63,6 +63,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
     if found.wishes.help {
         return Ok(found);
     }
+    found.wishes.check()?;
     if found.shaping.interface.is_empty() {
         return Err("the interface is missing, such as `shape eth0 --up 10M`".into());
     }
@@ -104,7 +105,7 @@ fn carry_out(found: &Arguments, arguments: &[OsString], note: Option<&str>) -> R
             .map_err(ShapeError::Rules)?;
         return Ok(found.wishes.say_undone(&format!("shape {}", found.shaping.interface), removed));
     }
-    let scenario = found.shaping.scenario()?;
+    found.shaping.scenario()?;
     // Report an invalid setting now, not when systemd starts the unit.
     found.shaping.way_in()?;
     if found.wishes.systemd {
@@ -115,11 +116,16 @@ fn carry_out(found: &Arguments, arguments: &[OsString], note: Option<&str>) -> R
         eprintln!("{note}");
     }
     if found.wishes.dry_run {
-        let line = format!("{:?}", scenario.graph.links[0].up.queue.kind());
+        let Shaping { interface, up, queue, ack_filter, acks_first, framing } = &found.shaping;
+        let with = [
+            ack_filter.then(|| "an ACK filter".to_owned()),
+            acks_first.then(|| "ACKs first".to_owned()),
+            framing.as_ref().map(|framing| format!("framing {framing}")),
+        ];
+        let with = with.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let with = if with.is_empty() { with } else { format!(" with {with},") };
         return Ok(say(&format!(
-            "Queue {line} at {} would be applied to packets that leave {}, with these rules or those of iptables:\n\n{}",
-            found.shaping.up,
-            found.shaping.interface,
+            "Queue {queue}{with} at {up} would be applied to packets that leave {interface}, with these rules or those of iptables:\n\n{}",
             rules.nftables()
         )));
     }

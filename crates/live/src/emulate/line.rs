@@ -91,6 +91,13 @@ pub fn line(options: &LineOptions) -> Result<(Scenario, Ends), LineError> {
             ));
         }
     }
+    for (rate, trace, way) in [(&options.down, &options.trace_down, "down"), (&options.up, &options.trace_up, "up")] {
+        if rate.is_some() && trace.is_some() {
+            return Err(LineError::Usage(format!(
+                "--{way} and --trace-{way} both set the rate: leave out one of them"
+            )));
+        }
+    }
     let scenario = Scenario::parse(&text, &name, &overrides(options)?).map_err(LineError::Scenario)?;
     let ends = Ends {
         inside: host(&scenario, options.inside.as_deref(), "client", "--inside")?,
