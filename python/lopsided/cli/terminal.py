@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -168,34 +169,54 @@ def print_json(value: Any) -> None:
     sys.stdout.write("\n")
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+"""Types that the standard library's encoder, which is written in C, encodes without a copy."""
+
+
 def _json(value: Any, line: str) -> Iterator[str]:
     """Yields the parts of a JSON text. `line` is a line break and the indentation of the value."""
     # Do not use json.dump: it would need a copy of the whole value in which NaN is replaced, and it cannot write an
-    # iterator element by element.
+    # iterator element by element. With an indentation, it is also slow.
     inner = line + "  "
     if isinstance(value, dict):
-        named = ((_key(str(key)), each) for key, each in cast("dict[object, Any]", value).items())
+        named = ((str(key), each) for key, each in cast("dict[object, Any]", value).items())
         begin, end = "{", "}"
     elif isinstance(value, list | tuple | Iterator):
-        named = (("", each) for each in cast("Iterable[Any]", value))
+        named = ((None, each) for each in cast("Iterable[Any]", value))
         begin, end = "[", "]"
     else:
         yield _scalar(value)
         return
     mark = begin
-    for name, each in named:
-        if isinstance(each, dict | list | tuple | Iterator):
-            yield f"{mark}{inner}{name}"
+    for is_plain, items in groupby(named, _is_plain):
+        if is_plain:
+            yield f"{mark}{inner}{_plain(list(items), inner)}"
+            mark = ","
+            continue
+        for name, each in items:
+            yield f"{mark}{inner}" if name is None else f"{mark}{inner}{json.dumps(name)}: "
             yield from _json(each, inner)
-        else:
-            yield f"{mark}{inner}{name}{_scalar(each)}"
-        mark = ","
+            mark = ","
     yield begin + end if mark == begin else line + end
 
 
-@cache  # Each row of a table has the same keys.
-def _key(name: str) -> str:
-    return f"{json.dumps(name)}: "
+def _is_plain(item: tuple[str | None, Any]) -> bool:
+    return type(item[1]) in _PLAIN
+
+
+def _plain(items: list[tuple[str | None, Any]], line: str) -> str:
+    """Returns the text of adjacent items with plain values, one item per line."""
+    is_list = items[0][0] is None
+    try:
+        return _encoder(line).encode([each for _name, each in items] if is_list else dict(items))[1:-1]
+    except ValueError:  # There is an infinity or NaN.
+        texts = (_scalar(each) if name is None else f"{json.dumps(name)}: {_scalar(each)}" for name, each in items)
+        return f",{line}".join(texts)
+
+
+@cache
+def _encoder(line: str) -> json.JSONEncoder:
+    return json.JSONEncoder(allow_nan=False, separators=(f",{line}", ": "))
 
 
 def _scalar(value: Any) -> str:
