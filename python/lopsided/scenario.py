@@ -19,6 +19,7 @@ from lopsided.data import captures, examples
 from lopsided.data import run_folder as folders
 from lopsided.data.catalogue import run_tables
 from lopsided.data.run_tables import RunTables
+from lopsided.data.running import Running
 from lopsided.errors import FolderError, ScenarioError, UsageError
 from lopsided.run_options import MOST_THREADS, PcapPoint, RunOptions
 from lopsided.settings import Tables, overrides, scenario_text
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from lopsided.controllers import ControllerFactory, Controllers
     from lopsided.data.fairness import Fairness
-    from lopsided.data.running import Running
     from lopsided.data.scenario_types import Resolved
 
 Source: TypeAlias = tuple[str, str, list[tuple[str, str]]]
@@ -223,8 +223,6 @@ class Scenario:
         >>> running.samples.to_polars()
         >>> run = running.finish()
         """
-        from lopsided.data.running import Running
-
         seed = self.seed if seed is None else checked_seed(seed)
         return Running(self.native, seed, partial(filled_in("Scenario.finished"), self))
 

@@ -17,6 +17,8 @@ from lopsided.cli.study import show as show_study
 from lopsided.cli.terminal import PROSE_WIDTH, errors, print_json, print_note, print_report
 from lopsided.data import run_folder as folders
 from lopsided.errors import CaptureWarning, UsageError
+from lopsided.studies import analyze as study
+from lopsided.studies.analyze.views import latest
 
 if TYPE_CHECKING:
     from lopsided.data.table import Row
@@ -68,8 +70,6 @@ def analyze(
     folder
         Also write tables (CSV and Parquet) and report.html into this folder.
     """
-    from lopsided.studies import analyze as study
-
     check_capture(capture)
     if folder is not None:
         folders.check(folder, overwrite)
@@ -125,7 +125,6 @@ def _live(*, shown: bool) -> Generator[Callable[[list[Row]], object] | None]:
         return
     from rich.live import Live
 
-    from lopsided.studies.analyze.views import latest
     from lopsided.views.grid import Grid
 
     with Live(console=errors(), transient=True, auto_refresh=False) as screen:

@@ -14,6 +14,7 @@ from lopsided.cli.terminal import answering, heading, link, out, print_json, pri
 from lopsided.data.units import parse_time
 from lopsided.errors import RunError, UsageError
 from lopsided.scenario import Run
+from lopsided.studies import explain as stories
 
 if TYPE_CHECKING:
     from lopsided.studies.explain import Story
@@ -135,8 +136,6 @@ def _show(found: Story, *, everything: bool) -> None:
 def _of_run(
     folder: Path, flow: str | None, begin: float | None, end: float | None, own: OwnCode, printing: Printing
 ) -> Story:
-    from lopsided.studies import explain as stories
-
     controllers = own.load()
     run = Run.load(folder)
     run.scenario = run.scenario.with_controllers(controllers) if controllers else run.scenario

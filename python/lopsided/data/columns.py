@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal
 
 from lopsided.data.rows import Lazy
 
+# Functions import numpy only if they need it: the import takes longer than many a command.
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
-_KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
+_FORMATS: dict[str, Literal["I", "Q", "d"]] = {"u32": "I", "u64": "Q", "f64": "d"}
+"""Formats of the numbers in columns that are bytes, as in the module `struct`."""
 
 
 def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
@@ -23,6 +24,7 @@ def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
 
 
 def _column(name: str, kind: str, data: Any) -> pl.Series:
+    import numpy as np
     import polars as pl
 
     if kind == "text":
@@ -33,7 +35,7 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
         codes, words = data
         return pl.Series(name, words, dtype=pl.String).gather(np.frombuffer(codes, dtype=np.uint32))
     # Missing values are NaN in the simulator and null in tables.
-    values = np.frombuffer(data, dtype=_KINDS[kind])
+    values = np.frombuffer(data, dtype=_FORMATS[kind])
     if kind == "f64":
         return pl.Series(name, values, nan_to_null=bool(np.isnan(values).any()))
     return pl.Series(name, values.astype(np.int64))
@@ -55,9 +57,7 @@ class Columns(Lazy):
         if not self._raw:
             return 0
         kind, data = next(iter(self._raw.values()))
-        if kind == "word":
-            return len(data[0]) // np.dtype(np.uint32).itemsize
-        return len(data) // np.dtype(_KINDS[kind]).itemsize if kind in _KINDS else len(data)
+        return len(_numbers("u32", data[0]) if kind == "word" else _numbers(kind, data))
 
     def __getitem__(self, name: str) -> pl.Series:
         if name not in self._series:
@@ -69,14 +69,18 @@ class Columns(Lazy):
         return self._series[name]
 
     def numbers(self, name: str) -> NDArray[np.float64]:
+        import numpy as np
+
         kind, data = self._raw[name]
-        if kind not in _KINDS:
+        if kind not in _FORMATS:
             return self[name].to_numpy().astype(np.float64)
         if kind == "f64":
             return np.frombuffer(data, dtype=np.float64)
-        return np.frombuffer(data, dtype=_KINDS[kind]).astype(np.int64).astype(np.float64)
+        return np.frombuffer(data, dtype=_FORMATS[kind]).astype(np.int64).astype(np.float64)
 
     def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
+        import numpy as np
+
         kind, data = self._raw[name]
         if kind != "word":
             return self[name].is_in(list(words)).to_numpy()
@@ -92,7 +96,7 @@ class Columns(Lazy):
         return (dict(zip(self._raw, row, strict=True)) for row in zip(*values, strict=True))
 
     def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
-        values = [_values(kind, _picked(kind, data, places)) for kind, data in self._raw.values()]
+        values = [_values(kind, data, places) for kind, data in self._raw.values()]
         return [dict(zip(self._raw, row, strict=True)) for row in zip(*values, strict=True)]
 
     def frame(self) -> pl.DataFrame:
@@ -101,26 +105,21 @@ class Columns(Lazy):
         return pl.DataFrame([self[name] for name in self._raw])
 
 
-def _picked(kind: str, data: Any, places: Sequence[int]) -> Any:
-    """Returns a copy of a column that contains only the given rows."""
+def _values(kind: str, data: Any, places: Sequence[int] | None = None) -> list[Any]:
+    """Returns the values of a column: those of the given rows, or all values."""
     if kind == "word":
         codes, words = data
-        return np.frombuffer(codes, dtype=np.uint32)[places].tobytes(), words
-    if kind not in _KINDS:
-        return [data[place] for place in places]
-    return np.frombuffer(data, dtype=_KINDS[kind])[places].tobytes()
-
-
-def _values(kind: str, data: Any) -> list[Any]:
-    if kind == "word":
-        codes, words = data
-        return [words[code] for code in np.frombuffer(codes, dtype=np.uint32).tolist()]
-    if kind not in _KINDS:
-        return data
-    values = np.frombuffer(data, dtype=_KINDS[kind])
+        return [words[code] for code in _values("u32", codes, places)]
+    numbers = _numbers(kind, data)
+    values = list(numbers) if places is None else [numbers[place] for place in places]
     if kind == "f64":
-        return [None if value != value else value for value in values.tolist()]  # Only NaN is not equal to itself.
-    return values.astype(np.int64).tolist()
+        return [None if value != value else value for value in values]  # Only NaN is not equal to itself.
+    return values
+
+
+def _numbers(kind: str, data: Any) -> Sequence[Any]:
+    """Returns the values of a column that is not encoded as words, without a copy."""
+    return memoryview(data).cast(_FORMATS[kind]) if kind in _FORMATS else data
 
 
 class Frames(Mapping[str, "pl.DataFrame"]):

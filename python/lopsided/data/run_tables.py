@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lopsided.data.catalogue import run_tables
+from lopsided.data.columns import Frames
 from lopsided.data.table import Table
 
 if TYPE_CHECKING:
@@ -122,8 +123,6 @@ class RunTables:
     def table(self, name: str) -> Table:
         """Returns a table by its name in `lopsided.data.catalogue`."""
         if name not in self._tables:
-            from lopsided.data.columns import Frames
-
             spec, frames = run_tables()[name], self._frames
             if name not in frames:
                 self._tables[name] = Table.of([], spec)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lopsided import _native
+from lopsided.data import columns
 from lopsided.data.catalogue import run_tables
 from lopsided.data.table import Table
 from lopsided.scenario import checked_seed
@@ -101,9 +102,6 @@ def emulate(
     options = [*line.arguments(), *(f"--set={setting}" for setting in settings), f"--seed={seed}"]
     options += [f"--pcap={pcap}"] * (pcap is not None) + ["--overwrite"] * overwrite + ["--no-meter"] * (not meter)
     exit_code, tables, facts = _native.emulate([*options, "--", *command])
-    # Imported late, so that the command starts without delay.
-    from lopsided.data import columns
-
     specs = run_tables()
     queues, links, flows = (Table(columns.frame(tables[name]), specs[name]) for name in ("queues", "links", "flows"))
     late = {share: facts[f"late_{share}_us"] or 0.0 for share in ("p50", "p99", "max")}

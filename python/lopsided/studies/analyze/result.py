@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,9 +24,7 @@ from lopsided.studies.analyze.views import acks, between, clocks, limits, overvi
 from lopsided.studies.study import Block, Drawing, Headline, Study
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
 _MOST_DRAWN = 4
 _MOST_ROWS = 400
@@ -39,7 +38,7 @@ class Sorted(Sequence[Row]):
     def __init__(self, table: Table, column: str) -> None:
         self._table = table
         # The sort is stable: rows with equal values keep the order of the table.
-        self._places: list[int] = (-table.numbers(column)).argsort(kind="stable").tolist()
+        self._places = sorted(range(len(table)), key=table.values(column).__getitem__, reverse=True)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -127,13 +126,13 @@ class Capture(Study):
     def stretches(self, direction: int) -> list[Stretch]:
         """Returns the periods of the direction with this number in `directions`."""
         # The rows of a direction are adjacent, and the directions are in order.
-        first = int(self._bin_directions.searchsorted(direction, side="left"))
-        end = int(self._bin_directions.searchsorted(direction, side="right"))
+        first = bisect_left(self._bin_directions, direction)
+        end = bisect_right(self._bin_directions, direction)
         return joined(self.timeline.picked(range(first, end)))
 
     @cached_property
-    def _bin_directions(self) -> NDArray[np.float64]:
-        return self.timeline.numbers("direction")
+    def _bin_directions(self) -> list[int]:
+        return self.timeline.values("direction")
 
     @property
     def title(self) -> str:
