@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _FORMATS: dict[str, Literal["I", "Q", "d"]] = {"u32": "I", "u64": "Q", "f64": "d"}
 """Formats of the numbers in columns that are bytes, as in the module `struct`."""
+_BLOCK = 1_000
+"""Number of rows that are converted to dictionaries at once."""
 
 
 def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
@@ -92,8 +94,9 @@ class Columns(Lazy):
         return _values(*self._raw[name])
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        values = [_values(kind, data) for kind, data in self._raw.values()]
-        return (dict(zip(self._raw, row, strict=True)) for row in zip(*values, strict=True))
+        # Python's numbers take four times the memory of the columns, so convert a few rows at a time.
+        for first in range(0, self.height, _BLOCK):
+            yield from self.picked(range(first, min(first + _BLOCK, self.height)))
 
     def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
         values = [_values(kind, data, places) for kind, data in self._raw.values()]

@@ -217,11 +217,11 @@ class Capture(Study):
 
     def streamed(self) -> dict[str, Any]:
         """Returns `to_dict` with an iterator over the directions, because a capture may have 100,000 directions."""
-        # A single pass over the table serves all directions.
-        bins = {direction: joined(rows) for direction, rows in groupby(self.timeline.rows(), itemgetter("direction"))}
+        # Both tables are sorted by direction, and each direction has at least one interval.
+        intervals = groupby(self.timeline.rows(), itemgetter("direction"))
         found = (
-            {**row, "stretches": [vars(stretch) for stretch in bins.get(row["direction"], [])]}
-            for row in self.directions.rows()
+            {**row, "stretches": [vars(stretch) for stretch in joined(bins)]}
+            for row, (_direction, bins) in zip(self.directions.rows(), intervals, strict=True)
         )
         both = {"between": list(self.between.rows())} if len(self.between) else {}
         return {"source": self.source, **self.facts, "warnings": self.warnings, "directions": found, **both}
