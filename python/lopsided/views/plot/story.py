@@ -66,7 +66,7 @@ def _sequence(panel: Axes, story: Story, packets: dict[str, tuple[Floats, Floats
         time, value = style.thin_out(sent_at, np.maximum.accumulate(end))
         panel.plot(time, value, color=ink, linewidth=1.2)
     elif len(sent_at):
-        panel.vlines(sent_at, start, end, color=ink, linewidth=1.2)
+        style.bars(panel, sent_at, start, end, color=ink, linewidth=1.2)
     acked_at, _, acked = packets["acked"]
     if len(acked_at):
         panel.step(*style.thin_out(acked_at, acked), where="post", color=style.MUTED, linewidth=0.9)
@@ -74,7 +74,7 @@ def _sequence(panel: Axes, story: Story, packets: dict[str, tuple[Floats, Floats
     at = [event["time_s"] for event in again]
     below = [event["offset_bytes"] / 1e6 for event in again]
     above = [(event["offset_bytes"] + event["length_bytes"]) / 1e6 for event in again]
-    panel.vlines(at, below, above, color=style.RED, linewidth=1.8)
+    style.bars(panel, at, below, above, color=style.RED, linewidth=1.8)
     dropped_at, dropped, _ = packets["dropped"]
     panel.plot(dropped_at, dropped, linestyle="none", marker="x", markersize=4, color=style.RED, markeredgewidth=0.9)
     panel.set_ylabel("stream (MB)")

@@ -60,14 +60,14 @@ def _sequence(panel: Axes, points: pl.DataFrame) -> None:
         return (frame["time_s"].to_numpy(), frame["start_bytes"].to_numpy() / 1e6, frame["end_bytes"].to_numpy() / 1e6)
 
     at, start, end = of("data")
-    panel.vlines(at[:_MOST_BARS], start[:_MOST_BARS], end[:_MOST_BARS], color=style.DOWN[0], linewidth=1.1)
+    style.bars(panel, at[:_MOST_BARS], start[:_MOST_BARS], end[:_MOST_BARS], color=style.DOWN[0], linewidth=1.1)
     at, start, end = of("ack")
     panel.step(at, start, where="post", color=style.MUTED, linewidth=0.9)
     panel.step(at, end, where="post", color=style.UP[0], linewidth=0.7)
     at, start, end = of("sack")
-    panel.vlines(at, start, end, color="#3b8f5a", linewidth=0.7)
+    style.bars(panel, at, start, end, color="#3b8f5a", linewidth=0.7)
     at, start, end = of("retransmission")
-    panel.vlines(at, start, end, color=style.RED, linewidth=1.8)
+    style.bars(panel, at, start, end, color=style.RED, linewidth=1.8)
     data = of("data")[2]
     if len(data):
         panel.set_ylim(0, float(data.max()) * 1.08 or 1.0)
