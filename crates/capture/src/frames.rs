@@ -190,7 +190,7 @@ struct Interface {
 }
 
 impl Source {
-    /// Returns the length and the frame of the record at the start of `data`, if it is complete and has no options. The
+    /// Returns the length and the frame of the record at the start of `data`, if it is complete. Skips its options. The
     /// parser, which takes twice as long, reads all other records and headers.
     fn plain<'a>(&self, data: &'a [u8], number: u64) -> Option<(usize, Frame<'a>)> {
         let word = |at: usize| {
@@ -204,8 +204,9 @@ impl Source {
             return Some((len, Frame { number, at, link: header.network, data: body, original_len: word(12)? }));
         }
         let (len, captured) = (word(4)? as usize, word(20)? as usize);
-        let is_plain =
-            word(0)? == EPB_MAGIC && len == captured.checked_next_multiple_of(4)?.checked_add(BLOCK_FIELDS)?;
+        let is_plain = word(0)? == EPB_MAGIC
+            && len >= captured.checked_next_multiple_of(4)?.checked_add(BLOCK_FIELDS)?
+            && len % 4 == 0;
         if !is_plain || word(len - 4)? as usize != len {
             return None;
         }
