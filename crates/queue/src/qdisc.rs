@@ -1,6 +1,6 @@
 //! The contract between a queue discipline and its user, which is a link or another discipline.
 
-use crate::{Classes, FarEnd};
+use crate::{Buffer, Classes, FarEnd};
 use lopsided_core::{Bytes, Count, Cx, Duration, NewPacket, Packet, Time};
 use std::fmt::Debug;
 
@@ -21,8 +21,8 @@ use std::fmt::Debug;
 ///   `poll_originate` returns the sensing packets, which the caller enqueues like all other packets.
 ///
 /// # Composition
-/// A classful discipline stores its classes in [`Classes`]. It may also store each class in a [`crate::Child`], or in a
-/// [`crate::Class`], which counts packets. Only the discipline that stores a packet calls [`Backlog::add`] for the
+/// A discipline with one queue may store its packets in a [`Buffer`]. A classful discipline stores its classes in
+/// [`Classes`]. It may also store each class in a [`crate::Child`], or in a [`crate::Class`], which counts packets. Only the discipline that stores a packet calls [`Backlog::add`] for the
 /// packet. The default methods forward to the [`Classes`] that `children` and `children_mut` return.
 ///
 /// # Examples
@@ -80,6 +80,11 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
+    /// Returns the buffer of a discipline that stores all its packets in one buffer, for the default methods below.
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        None
+    }
+
     /// Returns the time at which the next packet can leave: `now` or later. `None` if the queue is empty.
     fn ready_at(&self, now: Time) -> Option<Time> {
         match self.children() {
@@ -123,14 +128,17 @@ pub trait Qdisc: Debug + Send {
 
     /// True if the discipline implements [`Qdisc::remove`]. A classful discipline returns true if all its classes
     /// implement the method.
-    fn removes(&self) -> bool {
-        self.children().is_some_and(Classes::removes)
+    fn removes(&mut self) -> bool {
+        self.buffer_mut().is_some() || self.children_mut().is_some_and(Classes::removes)
     }
 
     /// Removes a packet from the middle of the queue. Returns `None` if the packet is no longer queued or was dequeued
     /// early. Must not search the whole queue.
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
+        match self.buffer_mut() {
+            Some(buffer) => buffer.remove(waiting),
+            None => self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet),
+        }
     }
 
     /// Returns the place number that the next enqueued packet will get (see [`Waiting::place`]). `None` if `remove`
@@ -183,7 +191,7 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
         (**self).poll_originate()
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         (**self).removes()
     }
 

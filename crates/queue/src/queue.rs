@@ -80,7 +80,7 @@ impl Qdisc for Queue {
         forward!(self, queue => queue.poll_originate())
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         forward!(self, queue => queue.removes())
     }
 

@@ -47,7 +47,7 @@ use lopsided_spec::{Fault, Part};
 impl Discipline for AckFilterConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
         self.check()?;
-        let queue = self.queue.build(place.seed, place.role)?;
+        let mut queue = self.queue.build(place.seed, place.role)?;
         // Around a discipline that cannot remove packets from its middle, the filter would silently do nothing.
         if !queue.removes() {
             let fault = Fault::new("queue", format!("`{}` cannot remove a packet from its middle", self.queue.kind()));
@@ -114,7 +114,7 @@ impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
         self.queue.poll_originate()
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         true
     }
 

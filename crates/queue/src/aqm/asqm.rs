@@ -17,11 +17,10 @@
 //!
 //! With `far_end = "stage"`, the sensed path may include links of other providers, as section 7.1 proposes.
 
-use crate::tools::ring::PacketRing;
 use crate::tools::sensing::{self, Estimate, Sensor, SinceSensed};
 use crate::{
-    Backlog, BaseDelay, BufferLimit, Discipline, FarEnd, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing,
-    Waiting, is_sensing,
+    Backlog, BaseDelay, Buffer, Discipline, FarEnd, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing,
+    is_sensing,
 };
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
@@ -100,8 +99,7 @@ impl Discipline for AsqmConfig {
 #[derive(Debug)]
 pub struct Asqm {
     config: AsqmConfig,
-    ring: PacketRing,
-    room: BufferLimit,
+    buffer: Buffer,
     sensor: Sensor,
     since_sensed: SinceSensed,
     link: Estimate,
@@ -128,8 +126,7 @@ impl Asqm {
         config.check()?;
         Ok(Asqm {
             config: config.clone(),
-            ring: PacketRing::default(),
-            room: BufferLimit::new(config.limit, Bytes::ZERO)?,
+            buffer: Buffer::new(config.limit, Bytes::ZERO)?,
             sensor: Sensor::new(config.base_delay),
             since_sensed: SinceSensed::default(),
             link: Estimate::default(),
@@ -168,20 +165,18 @@ impl Asqm {
 impl Qdisc for Asqm {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let size = packet.size();
-        if !self.room.fits(size) {
+        if !self.buffer.fits(size) {
             return cx.drop(packet, DropReason::QueueFull);
         }
-        self.room.charge(size);
         // Prepare a sensing packet only if the data packet is enqueued. The sensing packet then waits behind the data
         // packet.
         self.sensor.follow(&packet, &mut self.since_sensed, 0, cx.now());
-        self.ring.push(packet, cx);
+        self.buffer.push(packet, size, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
-            let mut given = self.ring.pop()?;
-            self.room.release(given.packet.size());
+            let mut given = self.buffer.pop()?;
             // Never drop a sensing packet: the sample from this packet could end the dropping phase.
             if is_sensing(&given.packet) || !self.is_due(cx.now()) {
                 return Some(given);
@@ -194,17 +189,11 @@ impl Qdisc for Asqm {
     }
 
     fn backlog(&self) -> Backlog {
-        self.ring.backlog()
+        self.buffer.backlog()
     }
 
-    fn removes(&self) -> bool {
-        true
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
-        let packet = self.ring.remove(waiting)?;
-        self.room.release(packet.size());
-        Some(packet)
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        Some(&mut self.buffer)
     }
 
     fn senses(&self) -> Option<FarEnd> {

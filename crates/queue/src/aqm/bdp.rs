@@ -273,7 +273,7 @@ impl Qdisc for Bdp {
         self.total
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         true
     }
 

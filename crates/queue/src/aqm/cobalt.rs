@@ -16,8 +16,7 @@
 //! change of a larger count.
 
 use crate::codel;
-use crate::tools::ring::PacketRing;
-use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use crate::{Backlog, Buffer, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
@@ -288,8 +287,7 @@ impl Discipline for CobaltQueueConfig {
 pub struct CobaltQueue {
     config: CobaltConfig,
     cobalt: Cobalt,
-    ring: PacketRing,
-    limit: BufferLimit,
+    buffer: Buffer,
     rng: Rng,
 }
 
@@ -301,29 +299,27 @@ impl CobaltQueue {
     /// Returns an error if a setting is out of range.
     pub fn new(config: &CobaltQueueConfig, rng: Rng) -> Result<CobaltQueue, Fault> {
         config.check()?;
-        let limit = BufferLimit::new(config.limit, Bytes::ZERO)?;
-        Ok(CobaltQueue { config: config.cobalt, cobalt: Cobalt::default(), ring: PacketRing::default(), limit, rng })
+        let buffer = Buffer::new(config.limit, Bytes::ZERO)?;
+        Ok(CobaltQueue { config: config.cobalt, cobalt: Cobalt::default(), buffer, rng })
     }
 }
 
 impl Qdisc for CobaltQueue {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let size = packet.size();
-        if !self.limit.fits(size) {
+        if !self.buffer.fits(size) {
             self.cobalt.overflowed(&self.config, cx.now());
             return cx.drop(packet, DropReason::QueueFull);
         }
-        self.limit.charge(size);
-        self.ring.push(packet, cx);
+        self.buffer.push(packet, size, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
-            let mut given = self.ring.pop()?;
-            self.limit.release(given.packet.size());
+            let mut given = self.buffer.pop()?;
             let verdict = self.cobalt.judge(&self.config, &mut given, 1, &mut self.rng, cx);
             // Linux's cake_dequeue: the last packet of a flow is sent even if COBALT decided to drop it.
-            if self.ring.backlog().packets == 0 {
+            if self.buffer.backlog().packets == 0 {
                 self.cobalt.found_empty(&self.config, cx.now());
                 return Some(given);
             }
@@ -335,17 +331,11 @@ impl Qdisc for CobaltQueue {
     }
 
     fn backlog(&self) -> Backlog {
-        self.ring.backlog()
+        self.buffer.backlog()
     }
 
-    fn removes(&self) -> bool {
-        true
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
-        let packet = self.ring.remove(waiting)?;
-        self.limit.release(packet.size());
-        Some(packet)
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        Some(&mut self.buffer)
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {

@@ -15,8 +15,7 @@
 //!
 //! Not modelled: the classifier that restricts `ce_threshold` to some packets.
 
-use crate::tools::ring::PacketRing;
-use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use crate::{Backlog, Buffer, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
@@ -311,26 +310,23 @@ impl CodelConfig {
 pub struct CodelQueue {
     config: CodelQueueConfig,
     codel: Codel,
-    buffer: Buffer,
+    source: Source,
 }
 
-/// The queued packets and the buffer space that they occupy.
+/// The queued packets, and the size of the link header that CoDel counts with each packet.
 #[derive(Debug)]
-struct Buffer {
-    ring: PacketRing,
-    limit: BufferLimit,
+struct Source {
+    buffer: Buffer,
     header: Bytes,
 }
 
-impl CodelSource for Buffer {
+impl CodelSource for Source {
     fn pop(&mut self) -> Option<QueuedPacket> {
-        let taken = self.ring.pop()?;
-        self.limit.release(taken.packet.size());
-        Some(taken)
+        self.buffer.pop()
     }
 
     fn waiting(&self) -> Bytes {
-        self.ring.backlog().with_headers(self.header)
+        self.buffer.backlog().with_headers(self.header)
     }
 }
 
@@ -342,38 +338,30 @@ impl CodelQueue {
     /// Returns an error if a setting is out of range.
     pub fn new(config: &CodelQueueConfig) -> Result<CodelQueue, Fault> {
         config.check()?;
-        let limit = BufferLimit::new(config.limit, config.header)?;
-        let buffer = Buffer { ring: PacketRing::default(), limit, header: config.header };
-        Ok(CodelQueue { config: config.clone(), codel: Codel::default(), buffer })
+        let source = Source { buffer: Buffer::new(config.limit, config.header)?, header: config.header };
+        Ok(CodelQueue { config: config.clone(), codel: Codel::default(), source })
     }
 }
 
 impl Qdisc for CodelQueue {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let size = packet.size();
-        if !self.buffer.limit.fits(size) {
+        if !self.source.buffer.fits(size) {
             return cx.drop(packet, DropReason::QueueFull);
         }
-        self.buffer.limit.charge(size);
-        self.buffer.ring.push(packet, cx);
+        self.source.buffer.push(packet, size, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        self.codel.dequeue(&self.config.codel, &mut self.buffer, cx)
+        self.codel.dequeue(&self.config.codel, &mut self.source, cx)
     }
 
     fn backlog(&self) -> Backlog {
-        self.buffer.ring.backlog()
+        self.source.buffer.backlog()
     }
 
-    fn removes(&self) -> bool {
-        true
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
-        let packet = self.buffer.ring.remove(waiting)?;
-        self.buffer.limit.release(packet.size());
-        Some(packet)
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        Some(&mut self.source.buffer)
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {

@@ -14,8 +14,7 @@
 //! bucket. There is no timer: the next call computes the missed updates, at most 65,536 of them.
 
 use crate::aqm::updates::Updates;
-use crate::tools::ring::PacketRing;
-use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use crate::{Backlog, Buffer, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
@@ -260,8 +259,7 @@ pub struct DocsisPie {
     /// Bytes in the sustained rate's token bucket at the time `tokens_at`.
     tokens: f64,
     tokens_at: Time,
-    ring: PacketRing,
-    limit: BufferLimit,
+    buffer: Buffer,
     rng: Rng,
 }
 
@@ -279,8 +277,7 @@ impl DocsisPie {
             updates: Updates::every(INTERVAL),
             tokens: config.burst.get() as f64,
             tokens_at: Time::ZERO,
-            ring: PacketRing::default(),
-            limit: BufferLimit::new(config.limit, Bytes::ZERO)?,
+            buffer: Buffer::new(config.limit, Bytes::ZERO)?,
             config: config.clone(),
             rng,
         })
@@ -304,7 +301,7 @@ impl DocsisPie {
     /// Returns the predicted queueing delay: at the peak rate while there are tokens, then at the sustained rate.
     fn predicted_delay(&mut self, at: Time) -> Duration {
         self.fill(at);
-        let waiting = self.ring.backlog().bytes.get() as f64;
+        let waiting = self.buffer.backlog().bytes.get() as f64;
         let seconds = match self.config.peak_rate {
             None => waiting / self.sustained,
             Some(peak) => {
@@ -326,29 +323,27 @@ impl DocsisPie {
 impl Qdisc for DocsisPie {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.catch_up(cx.now());
-        let (size, waiting) = (packet.size(), self.ring.backlog().bytes);
-        if !self.limit.fits(size) {
+        let (size, waiting) = (packet.size(), self.buffer.backlog().bytes);
+        if !self.buffer.fits(size) {
             self.law.overflowed();
             return cx.drop(packet, DropReason::QueueFull);
         }
         // If the limit is in bins, the buffer always counts as at least 1/3 full.
         let third = match self.config.limit {
-            Limit::Packets(limit) => 3 * u64::from(self.ring.backlog().packets) >= u64::from(limit),
+            Limit::Packets(limit) => 3 * u64::from(self.buffer.backlog().packets) >= u64::from(limit),
             Limit::Bytes(limit) => 3 * waiting.get() >= limit.get(),
             _ => true,
         };
         if self.law.drops(self.config.latency_target, size, waiting, third, &mut self.rng) {
             return cx.drop(packet, DropReason::Early);
         }
-        self.limit.charge(size);
-        self.ring.push(packet, cx);
+        self.buffer.push(packet, size, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         self.catch_up(cx.now());
-        let given = self.ring.pop()?;
+        let given = self.buffer.pop()?;
         let size = given.packet.size();
-        self.limit.release(size);
         self.fill(cx.now());
         // A departing packet removes tokens from the sustained rate's bucket.
         self.tokens = (self.tokens - size.get() as f64).max(0.0);
@@ -356,17 +351,11 @@ impl Qdisc for DocsisPie {
     }
 
     fn backlog(&self) -> Backlog {
-        self.ring.backlog()
+        self.buffer.backlog()
     }
 
-    fn removes(&self) -> bool {
-        true
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
-        let packet = self.ring.remove(waiting)?;
-        self.limit.release(packet.size());
-        Some(packet)
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        Some(&mut self.buffer)
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {

@@ -339,7 +339,7 @@ impl Qdisc for DualPi2 {
         self.low_latency.ring.backlog() + self.classic.ring.backlog()
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         true
     }
 

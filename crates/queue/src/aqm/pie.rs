@@ -24,8 +24,7 @@
 //!   `derandomise = false` disables the spreading.
 
 use crate::aqm::updates::Updates;
-use crate::tools::ring::PacketRing;
-use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use crate::{Backlog, Buffer, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 
@@ -367,8 +366,7 @@ impl Discipline for PieQueueConfig {
 pub struct PieQueue {
     config: PieConfig,
     pie: Pie,
-    ring: PacketRing,
-    limit: BufferLimit,
+    buffer: Buffer,
     rng: Rng,
 }
 
@@ -380,16 +378,16 @@ impl PieQueue {
     /// Returns an error if a setting is out of range.
     pub fn new(config: &PieQueueConfig, rng: Rng) -> Result<PieQueue, Fault> {
         config.check()?;
-        let limit = BufferLimit::new(config.limit, Bytes::ZERO)?;
-        Ok(PieQueue { config: config.pie, pie: Pie::new(&config.pie), ring: PacketRing::default(), limit, rng })
+        let buffer = Buffer::new(config.limit, Bytes::ZERO)?;
+        Ok(PieQueue { config: config.pie, pie: Pie::new(&config.pie), buffer, rng })
     }
 }
 
 impl Qdisc for PieQueue {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        let (size, backlog) = (packet.size(), self.ring.backlog());
+        let (size, backlog) = (packet.size(), self.buffer.backlog());
         self.pie.catch_up(&self.config, cx.now(), backlog);
-        if !self.limit.fits(size) {
+        if !self.buffer.fits(size) {
             self.pie.dropped();
             return cx.drop(packet, DropReason::QueueFull);
         }
@@ -400,32 +398,24 @@ impl Qdisc for PieQueue {
                 return cx.drop(packet, DropReason::Early);
             }
         }
-        self.limit.charge(size);
-        self.ring.push(packet, cx);
+        self.buffer.push(packet, size, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        self.pie.catch_up(&self.config, cx.now(), self.ring.backlog());
-        let given = self.ring.pop()?;
+        self.pie.catch_up(&self.config, cx.now(), self.buffer.backlog());
+        let given = self.buffer.pop()?;
         let size = given.packet.size();
-        self.limit.release(size);
-        let (now, waiting) = (cx.now(), self.ring.backlog().bytes);
+        let (now, waiting) = (cx.now(), self.buffer.backlog().bytes);
         self.pie.left(&self.config, now, size, now - given.enqueued_at, waiting);
         Some(given)
     }
 
     fn backlog(&self) -> Backlog {
-        self.ring.backlog()
+        self.buffer.backlog()
     }
 
-    fn removes(&self) -> bool {
-        true
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
-        let packet = self.ring.remove(waiting)?;
-        self.limit.release(packet.size());
-        Some(packet)
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        Some(&mut self.buffer)
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {

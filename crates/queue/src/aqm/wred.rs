@@ -11,7 +11,8 @@
 
 use crate::aqm::red::law::{self, Average, Slope, Verdict};
 use crate::{
-    Backlog, Classifier, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Rule, Waiting,
+    Backlog, Buffer, Classifier, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Rule,
+    Waiting,
 };
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Rng};
 use lopsided_spec::{Fault, Given, Key, Part, ValueType, key, part_value};
@@ -236,8 +237,8 @@ impl Qdisc for Wred {
         self.fifo.peek(cx)
     }
 
-    fn removes(&self) -> bool {
-        true
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        self.fifo.buffer_mut()
     }
 
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {

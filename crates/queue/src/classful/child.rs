@@ -81,7 +81,7 @@ impl<Q: Qdisc> Qdisc for Child<Q> {
         self.qdisc.poll_originate()
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         self.qdisc.removes()
     }
 

@@ -61,7 +61,7 @@ impl Class {
     }
 
     /// See [`Qdisc::removes`].
-    pub fn removes(&self) -> bool {
+    pub fn removes(&mut self) -> bool {
         self.child.removes()
     }
 

@@ -105,8 +105,8 @@ impl Classes {
     }
 
     /// See [`Qdisc::removes`].
-    pub fn removes(&self) -> bool {
-        self.classes.iter().all(Class::removes)
+    pub fn removes(&mut self) -> bool {
+        self.classes.iter_mut().all(Class::removes)
     }
 
     /// Removes a packet from the middle of its class: see [`Qdisc::remove`]. Returns the class and the packet.

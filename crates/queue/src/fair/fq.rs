@@ -301,7 +301,7 @@ impl Qdisc for Fq {
         self.backlog
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         true
     }
 

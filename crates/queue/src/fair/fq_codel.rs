@@ -223,7 +223,7 @@ impl Qdisc for FqCodel {
         self.total
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         true
     }
 

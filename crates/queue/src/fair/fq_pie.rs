@@ -185,7 +185,7 @@ impl Qdisc for FqPie {
         self.total
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         true
     }
 

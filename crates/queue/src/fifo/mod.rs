@@ -7,8 +7,7 @@ mod threshold;
 
 pub use threshold::{MarkThreshold, Markable, ThresholdConfig, ThresholdFifo};
 
-use crate::tools::ring::PacketRing;
-use crate::{Backlog, BufferLimit, Limit, Qdisc, QueuedPacket, Waiting};
+use crate::{Backlog, Buffer, BufferLimit, Limit, Qdisc, QueuedPacket};
 use lopsided_core::{Bytes, Cx, DropReason, Packet};
 use lopsided_spec::{Choice, Fault, Key, Part, key};
 
@@ -75,8 +74,7 @@ impl Choice for DropFrom {
 /// ```
 #[derive(Debug)]
 pub struct Fifo {
-    ring: PacketRing,
-    room: BufferLimit,
+    buffer: Buffer,
     drop: DropFrom,
 }
 
@@ -87,13 +85,12 @@ impl Fifo {
     ///
     /// Returns an error if the limit is zero.
     pub fn new(config: &FifoConfig) -> Result<Fifo, Fault> {
-        let room = BufferLimit::new(config.limit, config.header)?;
-        Ok(Fifo { ring: PacketRing::default(), room, drop: config.drop })
+        Ok(Fifo { buffer: Buffer::new(config.limit, config.header)?, drop: config.drop })
     }
 
     /// Returns the buffer: its limit, and the space in use.
     pub fn room(&self) -> &BufferLimit {
-        &self.room
+        self.buffer.limit()
     }
 
     /// Returns which packets are dropped if there is no room: the arriving packet or the oldest packets.
@@ -106,11 +103,11 @@ impl Fifo {
     #[cold]
     fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) -> bool {
         // A packet that is larger than the whole buffer never fits, so it must not displace other packets.
-        if self.drop == DropFrom::Tail || !self.room.could_fit(size) {
+        if self.drop == DropFrom::Tail || !self.room().could_fit(size) {
             return false;
         }
-        while !self.room.fits(size) {
-            let oldest = self.take_head().expect("an empty buffer has room for a packet that could fit");
+        while !self.buffer.fits(size) {
+            let oldest = self.buffer.pop().expect("an empty buffer has room for a packet that could fit");
             cx.drop(oldest.packet, DropReason::HeadDrop);
         }
         true
@@ -118,16 +115,7 @@ impl Fifo {
 
     /// Removes and returns the packet at this position, counted from 0 in the order of arrival.
     pub(crate) fn take_at(&mut self, place: usize) -> Option<Packet> {
-        let packet = self.ring.take_at(place)?;
-        self.room.release(packet.size());
-        Some(packet)
-    }
-
-    /// Removes the oldest packet.
-    fn take_head(&mut self) -> Option<QueuedPacket> {
-        let head = self.ring.pop()?;
-        self.room.release(head.packet.size());
-        Some(head)
+        self.buffer.take_at(place)
     }
 }
 
@@ -135,37 +123,30 @@ impl Qdisc for Fifo {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let size = packet.size();
         // Make room before the packet is enqueued, so that the buffer never exceeds its limit.
-        if !self.room.fits(size) && !self.make_room(size, cx) {
+        if !self.buffer.fits(size) && !self.make_room(size, cx) {
             cx.drop(packet, DropReason::QueueFull);
             return;
         }
-        self.room.charge(size);
-        self.ring.push(packet, cx);
+        self.buffer.push(packet, size, cx);
     }
 
     fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        self.take_head()
+        self.buffer.pop()
     }
 
     fn backlog(&self) -> Backlog {
-        self.ring.backlog()
+        self.buffer.backlog()
     }
 
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
-        self.ring.head_size()
+        self.buffer.head_size()
     }
 
-    fn removes(&self) -> bool {
-        true
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
-        let packet = self.ring.remove(waiting)?;
-        self.room.release(packet.size());
-        Some(packet)
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        Some(&mut self.buffer)
     }
 
     fn next_place(&self) -> Option<u64> {
-        Some(self.ring.next_place())
+        Some(self.buffer.next_place())
     }
 }

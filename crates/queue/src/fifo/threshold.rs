@@ -11,7 +11,7 @@
 //!
 //! Not modelled: a separate queue for ECT(1), and the coupling of two queues (RFC 9332).
 
-use crate::{Backlog, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket, Threshold, Waiting};
+use crate::{Backlog, Buffer, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket, Threshold};
 use lopsided_core::{Bytes, Cx, Duration, Ecn, MarkReason, Packet};
 use lopsided_spec::{Amount, Choice, Fault, Key, Part, Scalar, Value, ValueType, key};
 
@@ -153,11 +153,7 @@ impl Qdisc for ThresholdFifo {
         self.fifo.peek(cx)
     }
 
-    fn removes(&self) -> bool {
-        true
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.fifo.remove(waiting, cx)
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        self.fifo.buffer_mut()
     }
 }

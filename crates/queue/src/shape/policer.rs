@@ -7,7 +7,7 @@
 //! The size of a packet is the size of the IP packet. Not modelled: a second bucket, re-marking instead of dropping,
 //! layer-2 overhead.
 
-use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use crate::{Backlog, Buffer, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
@@ -120,12 +120,8 @@ impl Qdisc for Policer {
         self.fifo.peek(cx)
     }
 
-    fn removes(&self) -> bool {
-        true
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.fifo.remove(waiting, cx)
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        self.fifo.buffer_mut()
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {

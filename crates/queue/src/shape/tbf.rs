@@ -232,7 +232,7 @@ impl Qdisc for Tbf {
         self.child.poll_originate()
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         self.child.removes()
     }
 

@@ -261,7 +261,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         self.queue.poll_originate()
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         self.queue.removes()
     }
 

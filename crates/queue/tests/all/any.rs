@@ -99,7 +99,7 @@ impl Qdisc for Slotted {
         self.inner.backlog()
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         self.inner.removes()
     }
 
@@ -307,7 +307,7 @@ fn tree() -> impl Strategy<Value = QueueConfig> {
             TbfConfig { rate, peakrate, burst: Bytes::new(4000), queue, ..TbfConfig::default() }.into()
         });
         let filtered = (filter_rule(), inner.clone()).prop_map(|(rule, queue)| {
-            let removes = queue.build(0, "test").is_ok_and(|queue| queue.removes());
+            let removes = queue.build(0, "test").is_ok_and(|mut queue| queue.removes());
             if removes {
                 AckFilterConfig { rule, share: 0.8, queue, ..AckFilterConfig::default() }.into()
             } else {

@@ -35,7 +35,7 @@ pub(crate) mod law;
 
 pub use config::{Marks, RedConfig, Victim};
 
-use crate::{Backlog, Fifo, FifoConfig, PacketKind, Qdisc, QueuedPacket, Waiting};
+use crate::{Backlog, Buffer, Fifo, FifoConfig, PacketKind, Qdisc, QueuedPacket, Waiting};
 use law::{Adaptation, Average, Slope, Verdict};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Part};
@@ -173,8 +173,8 @@ impl Qdisc for Red {
         self.fifo.peek(cx)
     }
 
-    fn removes(&self) -> bool {
-        true
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        self.fifo.buffer_mut()
     }
 
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {

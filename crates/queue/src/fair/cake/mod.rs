@@ -193,7 +193,7 @@ impl Qdisc for Cake {
         self.total
     }
 
-    fn removes(&self) -> bool {
+    fn removes(&mut self) -> bool {
         true
     }
 
