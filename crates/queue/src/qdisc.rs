@@ -22,8 +22,9 @@ use std::fmt::Debug;
 ///
 /// # Composition
 /// A discipline with one queue may store its packets in a [`Buffer`]. A classful discipline stores its classes in
-/// [`Classes`]. It may also store each class in a [`crate::Child`], or in a [`crate::Class`], which counts packets. Only the discipline that stores a packet calls [`Backlog::add`] for the
-/// packet. The default methods forward to the [`Classes`] that `children` and `children_mut` return.
+/// [`Classes`]. It may also store each class in a [`crate::Child`], or in a [`crate::Class`], which counts packets. Only
+/// the discipline that stores a packet calls [`Backlog::add`] for the packet. The default methods forward to the
+/// [`Buffer`] that `buffer_mut` returns, or to the [`Classes`] that `children` and `children_mut` return.
 ///
 /// # Examples
 ///

@@ -10,9 +10,7 @@
 //! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
 
 use crate::aqm::codel::{self, Codel, CodelConfig, CodelSource};
-use crate::bounds;
-use crate::fair::flow_hash::{FlowHash, queue_of};
-use crate::fair::flow_rounds::FlowRounds;
+use crate::fair::flow_queues::{FLOWS, FlowQueues, LIMIT, QUANTUM, Shape};
 use crate::tools::ring::PacketRing;
 use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng};
@@ -54,14 +52,9 @@ impl Part for FqCodelConfig {
     const TEXT: &'static str = "FQ-CoDel (RFC 8290): a queue for each flow, served in turn, each under CoDel.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqCodelConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "Maximum number of packets in all queues together.")
-            .typed(ValueType::Packets),
-        key("flows", |part: &mut Self| &mut part.flows, "Number of queues. A hash assigns each flow to a queue."),
-        key(
-            "quantum",
-            |part: &mut Self| &mut part.quantum,
-            "Number of octets that a queue may send per turn, including the header octets.",
-        ),
+        key("limit", |part: &mut Self| &mut part.limit, LIMIT).typed(ValueType::Packets),
+        key("flows", |part: &mut Self| &mut part.flows, FLOWS),
+        key("quantum", |part: &mut Self| &mut part.quantum, QUANTUM),
         key(
             "drop_batch",
             |part: &mut Self| &mut part.drop_batch,
@@ -76,10 +69,14 @@ impl Part for FqCodelConfig {
     ];
 
     fn check(&self) -> Result<(), Fault> {
-        bounds::limit("limit", u64::from(self.limit))?;
-        bounds::flows(self.flows)?;
-        bounds::quantum(self.quantum)?;
+        self.shape().check()?;
         self.codel.check()
+    }
+}
+
+impl FqCodelConfig {
+    fn shape(&self) -> Shape {
+        Shape { limit: self.limit, flows: self.flows, quantum: self.quantum, header: self.header }
     }
 }
 
@@ -93,22 +90,7 @@ impl Discipline for FqCodelConfig {
 #[derive(Debug)]
 pub struct FqCodel {
     config: FqCodelConfig,
-    hash: FlowHash,
-    /// The queues, indexed by flow hash. A queue allocates memory when its first packet arrives.
-    flows: Vec<Flow>,
-    rounds: FlowRounds,
-    total: Backlog,
-}
-
-/// The queue of one flow.
-#[derive(Debug, Default)]
-struct Flow {
-    ring: PacketRing,
-    codel: Codel,
-    /// Deficit: number of bytes that the queue may still send in its turn.
-    deficit: i64,
-    /// True if the queue is in `rounds`.
-    listed: bool,
+    queues: FlowQueues<Codel>,
 }
 
 /// The view of one flow's queue that CoDel uses to dequeue.
@@ -138,32 +120,22 @@ impl FqCodel {
     /// Returns an error if a setting is out of range.
     pub fn new(config: &FqCodelConfig, mut rng: Rng) -> Result<FqCodel, Fault> {
         config.check()?;
-        Ok(FqCodel {
-            config: config.clone(),
-            hash: FlowHash::new(&mut rng),
-            flows: std::iter::repeat_with(Flow::default).take(config.flows as usize).collect(),
-            rounds: FlowRounds::default(),
-            total: Backlog::default(),
-        })
+        let queues = FlowQueues::new(config.shape(), &mut rng, Codel::default);
+        Ok(FqCodel { config: config.clone(), queues })
     }
 
     /// Makes room: drops packets from the head of the queue that contains the most bytes.
     #[cold]
     fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) {
-        let held = |flow: &Flow| flow.ring.backlog().with_headers(self.config.header);
-        // If several queues have the most bytes, choose the one with the lowest number, as in Linux's fq_codel_drop.
-        let Some(fattest) = self.rounds.iter().max_by_key(|flow| (held(&self.flows[*flow as usize]), u32::MAX - flow))
-        else {
-            return;
-        };
+        let Some((fattest, held)) = self.queues.fattest() else { return };
         // As in Linux's fq_codel_drop, packets are dropped in batches, because each search for the longest queue is
         // slow.
-        let half = held(&self.flows[fattest as usize]).get() / 2;
-        let flow = &mut self.flows[fattest as usize];
+        let half = held.get() / 2;
+        let (flow, total) = self.queues.flow(fattest);
         let mut dropped = (0, 0);
         while let Some(victim) = flow.ring.pop() {
             let size = victim.packet.size();
-            self.total.remove(size);
+            total.remove(size);
             cx.drop(victim.packet, DropReason::QueueFull);
             dropped = (dropped.0 + 1, dropped.1 + (size + self.config.header).get());
             if dropped.0 >= self.config.drop_batch.max(1) || dropped.1 >= half {
@@ -172,55 +144,36 @@ impl FqCodel {
         }
         // As in Linux's fq_codel_drop, the overflow drops increase CoDel's count, so that the flow's control law drops
         // more often.
-        flow.codel.add_drops(dropped.0);
+        flow.law.add_drops(dropped.0);
     }
 }
 
 impl Qdisc for FqCodel {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
-        let at = queue_of(self.hash.flow(&packet), self.flows.len());
-        let flow = &mut self.flows[at];
-        // Observers must receive the total backlog of all queues, not the backlog of this queue.
-        let before = self.total - flow.ring.backlog();
-        cx.within_class(before.packets, before.bytes, |cx| flow.ring.push(packet, cx));
-        self.total = before + flow.ring.backlog();
-        if !flow.listed {
-            flow.listed = true;
-            flow.deficit = self.config.quantum.get() as i64;
-            self.rounds.begin(at as u32);
-        }
+        let at = self.queues.queue_of(&packet);
+        self.queues.push(at, packet, cx);
         // RFC 8290, section 4.1: enqueue the packet first. Then drop packets of the longest queue, which is not
         // necessarily the queue of this packet.
-        if self.total.packets > self.config.limit {
+        if self.queues.backlog().packets > self.config.limit {
             self.drop_from_fattest(cx);
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
-            let at = self.rounds.head()?;
-            let flow = &mut self.flows[at as usize];
-            // RFC 8290, section 4.2: a queue that has used its deficit gains a quantum and moves to the end of the old
-            // queues.
-            if flow.deficit <= 0 {
-                flow.deficit += self.config.quantum.get() as i64;
-                self.rounds.spent();
-                continue;
-            }
-            let mut source = Source { ring: &mut flow.ring, total: &mut self.total, header: self.config.header };
-            if let Some(given) = flow.codel.dequeue(&self.config.codel, &mut source, cx) {
-                flow.deficit -= (given.packet.size() + self.config.header).get() as i64;
+            let at = self.queues.turn()?;
+            let (flow, total) = self.queues.flow(at);
+            let mut source = Source { ring: &mut flow.ring, total, header: self.config.header };
+            if let Some(given) = flow.law.dequeue(&self.config.codel, &mut source, cx) {
+                self.queues.pay(at, given.packet.size());
                 return Some(given);
             }
-            // An empty new queue moves to the old queues, and so stays in `rounds`.
-            if self.rounds.emptied() {
-                flow.listed = false;
-            }
+            self.queues.emptied(at);
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.total
+        self.queues.backlog()
     }
 
     fn removes(&mut self) -> bool {
@@ -228,14 +181,10 @@ impl Qdisc for FqCodel {
     }
 
     fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
-        let at = queue_of(self.hash.flow(waiting.like), self.flows.len());
-        let packet = self.flows[at].ring.remove(waiting)?;
-        self.total.remove(packet.size());
-        Some(packet)
+        self.queues.remove(waiting)
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        out("new_flows", self.rounds.new_flows() as f64);
-        out("active_flows", self.rounds.active() as f64);
+        self.queues.gauges(out);
     }
 }

@@ -9,10 +9,7 @@
 //! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
 
 use crate::aqm::pie::{self, Pie, PieConfig};
-use crate::bounds;
-use crate::fair::flow_hash::{FlowHash, queue_of};
-use crate::fair::flow_rounds::FlowRounds;
-use crate::tools::ring::PacketRing;
+use crate::fair::flow_queues::{FLOWS, FlowQueues, LIMIT, QUANTUM, Shape};
 use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, MarkReason, Packet, Rng};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
@@ -50,14 +47,9 @@ impl Part for FqPieConfig {
     const TEXT: &'static str = "FQ-PIE: a queue for each flow, served in turn, each under PIE.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqPieConfig>] = &[
-        key("limit", |part: &mut Self| &mut part.limit, "Maximum number of packets in all queues together.")
-            .typed(ValueType::Packets),
-        key("flows", |part: &mut Self| &mut part.flows, "Number of queues. A hash assigns each flow to a queue."),
-        key(
-            "quantum",
-            |part: &mut Self| &mut part.quantum,
-            "Number of octets that a queue may send per turn, including the header octets.",
-        ),
+        key("limit", |part: &mut Self| &mut part.limit, LIMIT).typed(ValueType::Packets),
+        key("flows", |part: &mut Self| &mut part.flows, FLOWS),
+        key("quantum", |part: &mut Self| &mut part.quantum, QUANTUM),
         key("target", |part: &mut Self| &mut part.pie.target, pie::TARGET),
         key("tupdate", |part: &mut Self| &mut part.pie.tupdate, pie::TUPDATE),
         key("alpha", |part: &mut Self| &mut part.pie.alpha, pie::ALPHA).typed(ValueType::Number),
@@ -72,10 +64,14 @@ impl Part for FqPieConfig {
     ];
 
     fn check(&self) -> Result<(), Fault> {
-        bounds::limit("limit", u64::from(self.limit))?;
-        bounds::flows(self.flows)?;
-        bounds::quantum(self.quantum)?;
+        self.shape().check()?;
         self.pie.check()
+    }
+}
+
+impl FqPieConfig {
+    fn shape(&self) -> Shape {
+        Shape { limit: self.limit, flows: self.flows, quantum: self.quantum, header: self.header }
     }
 }
 
@@ -89,22 +85,8 @@ impl Discipline for FqPieConfig {
 #[derive(Debug)]
 pub struct FqPie {
     config: FqPieConfig,
-    hash: FlowHash,
+    queues: FlowQueues<Pie>,
     rng: Rng,
-    flows: Vec<Flow>,
-    rounds: FlowRounds,
-    total: Backlog,
-}
-
-/// The queue of one flow.
-#[derive(Debug)]
-struct Flow {
-    ring: PacketRing,
-    pie: Pie,
-    /// Deficit: number of bytes that the queue may still send in its turn.
-    deficit: i64,
-    /// True if the queue is in `rounds`.
-    listed: bool,
 }
 
 impl FqPie {
@@ -115,74 +97,54 @@ impl FqPie {
     /// Returns an error if a setting is out of range.
     pub fn new(config: &FqPieConfig, mut rng: Rng) -> Result<FqPie, Fault> {
         config.check()?;
-        let flow = || Flow { ring: PacketRing::default(), pie: Pie::new(&config.pie), deficit: 0, listed: false };
-        Ok(FqPie {
-            config: config.clone(),
-            hash: FlowHash::new(&mut rng),
-            rng,
-            flows: std::iter::repeat_with(flow).take(config.flows as usize).collect(),
-            rounds: FlowRounds::default(),
-            total: Backlog::default(),
-        })
+        let queues = FlowQueues::new(config.shape(), &mut rng, || Pie::new(&config.pie));
+        Ok(FqPie { config: config.clone(), queues, rng })
     }
 }
 
 impl Qdisc for FqPie {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        let at = queue_of(self.hash.flow(&packet), self.flows.len());
-        let flow = &mut self.flows[at];
+        let at = self.queues.queue_of(&packet);
+        let full = self.queues.backlog().packets >= self.config.limit;
+        let (flow, _) = self.queues.flow(at);
         // If FQ-PIE is full, it drops the arriving packet. FQ-CoDel drops packets of the longest queue instead.
-        if self.total.packets >= self.config.limit {
-            flow.pie.dropped();
+        if full {
+            flow.law.dropped();
             return cx.drop(packet, DropReason::QueueFull);
         }
         let held = flow.ring.backlog();
         // The updates were due before this packet arrived, so they use the backlog without this packet.
-        flow.pie.catch_up(&self.config.pie, cx.now(), held);
-        if flow.pie.picks(&self.config.pie, packet.size(), held, &mut self.rng) {
+        flow.law.catch_up(&self.config.pie, cx.now(), held);
+        if flow.law.picks(&self.config.pie, packet.size(), held, &mut self.rng) {
             // RFC 8033, section 5.1: above the threshold even ECN-capable packets are dropped.
-            let marks = self.config.pie.ecn && flow.pie.probability() <= self.config.pie.mark_threshold;
+            let marks = self.config.pie.ecn && flow.law.probability() <= self.config.pie.mark_threshold;
             if !(marks && cx.mark(&mut packet, MarkReason::Early)) {
                 return cx.drop(packet, DropReason::Early);
             }
         }
-        let before = self.total - held;
-        cx.within_class(before.packets, before.bytes, |cx| flow.ring.push(packet, cx));
-        self.total = before + flow.ring.backlog();
-        if !flow.listed {
-            flow.listed = true;
-            flow.deficit = self.config.quantum.get() as i64;
-            self.rounds.begin(at as u32);
-        }
+        self.queues.push(at, packet, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
-            let at = self.rounds.head()?;
-            let flow = &mut self.flows[at as usize];
-            if flow.deficit <= 0 {
-                // As in Linux's fq_pie_qdisc_dequeue, a flow that has used its deficit gains a quantum and waits for
-                // its next turn.
-                flow.deficit += self.config.quantum.get() as i64;
-                self.rounds.spent();
-                continue;
-            }
+            let at = self.queues.turn()?;
+            let (flow, total) = self.queues.flow(at);
             let held = flow.ring.backlog();
             let Some(given) = flow.ring.pop() else {
-                flow.listed = !self.rounds.emptied();
+                self.queues.emptied(at);
                 continue;
             };
             let (size, now) = (given.packet.size(), cx.now());
-            flow.pie.catch_up(&self.config.pie, now, held);
-            flow.pie.left(&self.config.pie, now, size, now - given.enqueued_at, flow.ring.backlog().bytes);
-            self.total.remove(size);
-            flow.deficit -= (size + self.config.header).get() as i64;
+            flow.law.catch_up(&self.config.pie, now, held);
+            flow.law.left(&self.config.pie, now, size, now - given.enqueued_at, flow.ring.backlog().bytes);
+            total.remove(size);
+            self.queues.pay(at, size);
             return Some(given);
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.total
+        self.queues.backlog()
     }
 
     fn removes(&mut self) -> bool {
@@ -190,16 +152,12 @@ impl Qdisc for FqPie {
     }
 
     fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
-        let at = queue_of(self.hash.flow(waiting.like), self.flows.len());
-        let packet = self.flows[at].ring.remove(waiting)?;
-        self.total.remove(packet.size());
-        Some(packet)
+        self.queues.remove(waiting)
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        out("new_flows", self.rounds.new_flows() as f64);
-        out("active_flows", self.rounds.active() as f64);
-        let highest = self.flows.iter().map(|flow| flow.pie.probability()).fold(0.0, f64::max);
+        self.queues.gauges(out);
+        let highest = self.queues.flows().iter().map(|flow| flow.law.probability()).fold(0.0, f64::max);
         out("highest_drop_probability", highest);
     }
 }

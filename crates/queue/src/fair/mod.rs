@@ -2,7 +2,8 @@
 
 mod cake;
 pub(crate) mod flow_hash;
-pub(crate) mod flow_rounds;
+mod flow_queues;
+mod flow_rounds;
 mod fq;
 mod fq_codel;
 mod fq_pie;
