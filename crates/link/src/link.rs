@@ -182,7 +182,7 @@ impl Link {
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {
             TransmitPath::DropTail(_) => None,
-            TransmitPath::Queued(path) => path.qdisc().senses(),
+            TransmitPath::Queued(path) => path.far_end(),
         }
     }
 

@@ -7,15 +7,15 @@ use crate::line::{Line, Measured, dequeued};
 use crate::loss::Loss;
 use crate::shaper::Shaper;
 use lopsided_core::{Bytes, Count, Cx, DropReason, Duration, EventMask, Packet, Time};
-use lopsided_queue::{Child, Qdisc, Queue, QueuedPacket};
+use lopsided_queue::{Child, FarEnd, Qdisc, Queue, QueuedPacket};
 use std::collections::VecDeque;
 
 /// The transmit path for any queue discipline.
 #[derive(Debug)]
 pub(crate) struct QueuedPath {
     queue: Child<Queue>,
-    /// True if the discipline sends sensing packets (delay probes).
-    senses: bool,
+    /// The node that returns the discipline's sensing packets (delay probes); `None` if the discipline sends none.
+    far_end: Option<FarEnd>,
     /// Wire size of the packet at the head; `None` if the queue is empty or the size is not needed.
     head: Option<Bytes>,
     /// Time of the next check for a departure, unless a packet enters earlier; `Time::MAX` if the queue is empty.
@@ -40,21 +40,26 @@ struct InFlight {
 
 impl QueuedPath {
     pub(crate) fn new(
-        queue: Queue,
+        mut queue: Queue,
         loss: Option<Loss>,
         jitter: Option<Jitter>,
         compression: Option<HeaderCompression>,
     ) -> QueuedPath {
-        let senses = queue.senses().is_some();
+        let far_end = queue.sensing().map(|sensing| sensing.far_end());
         let (head, in_flight) = (None, VecDeque::new());
         let (queue, next_look) = (Child::new(queue), Time::MAX);
         let (received, delivered, lost) = (Count::ZERO, Count::ZERO, Count::ZERO);
-        QueuedPath { queue, senses, head, next_look, in_flight, loss, jitter, compression, received, delivered, lost }
+        QueuedPath { queue, far_end, head, next_look, in_flight, loss, jitter, compression, received, delivered, lost }
     }
 
     /// Returns the discipline.
     pub(crate) fn qdisc(&self) -> &Queue {
         self.queue.qdisc()
+    }
+
+    /// Returns the node that returns the discipline's sensing packets; `None` if the discipline sends none.
+    pub(crate) fn far_end(&self) -> Option<FarEnd> {
+        self.far_end
     }
 
     /// Returns both ends of header compression; `None` if headers are not compressed.
@@ -72,7 +77,7 @@ impl QueuedPath {
         self.advance_shaper(line, cx.now());
         self.queue.enqueue(packet, cx);
         measured.queue.offered(cx.now(), size, self.queue.backlog());
-        if self.senses {
+        if self.far_end.is_some() {
             self.originate(measured, cx);
         }
         self.look(line, measured, cx);
@@ -81,7 +86,7 @@ impl QueuedPath {
 
     /// Creates the sensing packets that the discipline requests, and enqueues them in the discipline.
     fn originate(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
-        while let Some(new) = self.queue.poll_originate() {
+        while let Some(new) = self.queue.sensing().and_then(|sensing| sensing.poll_originate()) {
             let size = new.size();
             self.received.record(size);
             let packet = cx.originate(new);
@@ -93,7 +98,7 @@ impl QueuedPath {
     /// Passes a packet of the other direction to the discipline. Returns true if the packet was the discipline's own
     /// sensing packet.
     pub(crate) fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.queue.observe_reverse(packet, now)
+        self.queue.sensing().is_some_and(|sensing| sensing.observe_reverse(packet, now))
     }
 
     /// Processes all departures that are due, each at its own time.

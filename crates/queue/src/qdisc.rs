@@ -17,8 +17,7 @@ use std::fmt::Debug;
 ///   The inputs of an update do not change between two calls.
 /// - A discipline that delays packets returns the time of its next departure from `ready_at`. At that time, `dequeue`
 ///   returns a packet or drops one, or `ready_at` returns a later time.
-/// - A discipline that sends sensing packets receives the packets of the opposite direction through `observe_reverse`.
-///   `poll_originate` returns the sensing packets, which the caller enqueues like all other packets.
+/// - A discipline that sends sensing packets returns its [`Sensing`] from `sensing`.
 ///
 /// # Composition
 /// A discipline with one queue may store its packets in a [`Buffer`]. A classful discipline stores its classes in
@@ -109,22 +108,10 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
-    /// Returns the far end, which sends the discipline's sensing packets (delay probes) back. `None` if the discipline
-    /// sends no sensing packets. Called once.
-    fn senses(&self) -> Option<FarEnd> {
-        self.children().and_then(Classes::senses)
-    }
-
-    /// Handles a packet from the opposite direction. Returns true if the packet is a sensing packet of this discipline
-    /// that the far end has sent back. The caller then deletes the packet.
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
-    }
-
-    /// Returns a sensing packet that the caller must create and enqueue. Called after each `enqueue` until the result
-    /// is `None`.
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.children_mut().and_then(Classes::poll_originate)
+    /// Returns the part of the discipline that sends sensing packets (delay probes); `None` if it sends none. The answer
+    /// is the same for the whole life of the discipline.
+    fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        self.children_mut()?.sensing()
     }
 
     /// True if the discipline implements [`Qdisc::remove`]. A classful discipline returns true if all its classes
@@ -180,16 +167,8 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
         (**self).peek(cx)
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        (**self).senses()
-    }
-
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        (**self).observe_reverse(packet, now)
-    }
-
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        (**self).poll_originate()
+    fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        (**self).sensing()
     }
 
     fn removes(&mut self) -> bool {
@@ -211,6 +190,20 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         (**self).gauges(out);
     }
+}
+
+/// A discipline that sends sensing packets (delay probes), which the far end sends back.
+pub trait Sensing {
+    /// Returns the far end, which sends the sensing packets back.
+    fn far_end(&mut self) -> FarEnd;
+
+    /// Handles a packet from the opposite direction. Returns true if the packet is a sensing packet of this discipline
+    /// that the far end has sent back. The caller then deletes the packet.
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool;
+
+    /// Returns a sensing packet that the caller must create and enqueue like all other packets. Called after each
+    /// [`Qdisc::enqueue`] until the result is `None`.
+    fn poll_originate(&mut self) -> Option<NewPacket>;
 }
 
 /// Counters of one class since the start of the run. Sizes are IP packet sizes, without link headers.

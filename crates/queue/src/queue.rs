@@ -1,7 +1,7 @@
 //! An enum of all queues, with static dispatch for the most common disciplines.
 
-use crate::{Backlog, CheckedQdisc, ClassStats, FarEnd, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo, Waiting};
-use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
+use crate::{Backlog, CheckedQdisc, ClassStats, Fifo, Qdisc, QueuedPacket, Red, Sensing, ThresholdFifo, Waiting};
+use lopsided_core::{Bytes, Cx, Packet, Time};
 
 /// A queue discipline of any kind.
 ///
@@ -68,16 +68,8 @@ impl Qdisc for Queue {
         forward!(self, queue => queue.peek(cx))
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        forward!(self, queue => queue.senses())
-    }
-
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        forward!(self, queue => queue.observe_reverse(packet, now))
-    }
-
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        forward!(self, queue => queue.poll_originate())
+    fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        forward!(self, queue => queue.sensing())
     }
 
     fn removes(&mut self) -> bool {

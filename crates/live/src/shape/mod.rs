@@ -154,7 +154,7 @@ impl Shaping {
         let scenario = self.scenario()?;
         let queue = &scenario.graph.links[0].up.queue;
         let fault = |fault| ShapeError::Usage(format!("--queue {}: {fault}", self.queue));
-        match queue.build(1, "shape").map_err(fault)?.senses() {
+        match queue.build(1, "shape").map_err(fault)?.sensing().map(|sensing| sensing.far_end()) {
             None => Ok(WayIn::Nothing),
             Some(FarEnd::Link) => Err(ShapeError::Usage(format!(
                 "--queue {}: a reflector behind the line (`lopsided reflect`) must return its sensing packets: write far_end = \"stage\"",

@@ -40,8 +40,8 @@ pub use rule::FilterRule;
 
 use config::Bounds;
 
-use crate::{Backlog, ClassStats, Discipline, FarEnd, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
-use lopsided_core::{Bytes, Cx, NewPacket, Packet, Rng, Time};
+use crate::{Backlog, ClassStats, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Sensing, Waiting};
+use lopsided_core::{Bytes, Cx, Packet, Rng, Time};
 use lopsided_spec::{Fault, Part};
 
 impl Discipline for AckFilterConfig {
@@ -102,16 +102,8 @@ impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
         self.queue.peek(cx)
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        self.queue.senses()
-    }
-
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.queue.observe_reverse(packet, now)
-    }
-
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.queue.poll_originate()
+    fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        self.queue.sensing()
     }
 
     fn removes(&mut self) -> bool {

@@ -19,7 +19,7 @@
 
 use crate::tools::sensing::{self, Estimate, Sensor, SinceSensed};
 use crate::{
-    Backlog, BaseDelay, Buffer, Discipline, FarEnd, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing,
+    Backlog, BaseDelay, Buffer, Discipline, FarEnd, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Sensing, Smoothing,
     is_sensing,
 };
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Time};
@@ -196,8 +196,22 @@ impl Qdisc for Asqm {
         Some(&mut self.buffer)
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        Some(self.config.far_end)
+    fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        Some(self)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        if let Some(smoothed) = self.link.latest() {
+            out("link_delay_ms", smoothed.as_millis_f64());
+        }
+        out("asqm_dropping", f64::from(u8::from(self.dropping.is_some())));
+        self.sensor.gauges(out);
+    }
+}
+
+impl Sensing for Asqm {
+    fn far_end(&mut self) -> FarEnd {
+        self.config.far_end
     }
 
     fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
@@ -208,13 +222,5 @@ impl Qdisc for Asqm {
 
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.sensor.take_made()
-    }
-
-    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        if let Some(smoothed) = self.link.latest() {
-            out("link_delay_ms", smoothed.as_millis_f64());
-        }
-        out("asqm_dropping", f64::from(u8::from(self.dropping.is_some())));
-        self.sensor.gauges(out);
     }
 }

@@ -19,7 +19,8 @@ use crate::fair::flow_hash::{FlowHash, queue_of};
 use crate::tools::ring::PacketRing;
 use crate::tools::sensing::{self, Estimate, Sensor, SinceSensed};
 use crate::{
-    Backlog, BaseDelay, Discipline, FarEnd, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing, Waiting, is_sensing,
+    Backlog, BaseDelay, Discipline, FarEnd, Qdisc, Queue, QueuePlace, QueuedPacket, Sensing, Smoothing, Waiting,
+    is_sensing,
 };
 use lopsided_core::{Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Rng, Time};
 use lopsided_spec::{Choice, Fault, Key, Part, ValueType, key};
@@ -284,8 +285,20 @@ impl Qdisc for Bdp {
         Some(packet)
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        Some(self.config.far_end)
+    fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        Some(self)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("active_flows", self.turn.len() as f64);
+        out("dropping_flows", self.flows.iter().filter(|flow| flow.next_drop.is_some()).count() as f64);
+        self.sensor.gauges(out);
+    }
+}
+
+impl Sensing for Bdp {
+    fn far_end(&mut self) -> FarEnd {
+        self.config.far_end
     }
 
     fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
@@ -304,11 +317,5 @@ impl Qdisc for Bdp {
 
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.sensor.take_made()
-    }
-
-    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        out("active_flows", self.turn.len() as f64);
-        out("dropping_flows", self.flows.iter().filter(|flow| flow.next_drop.is_some()).count() as f64);
-        self.sensor.gauges(out);
     }
 }

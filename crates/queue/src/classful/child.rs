@@ -1,7 +1,7 @@
 //! A discipline inside another discipline.
 
-use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
-use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
+use crate::{Backlog, ClassStats, Qdisc, QueuedPacket, Sensing, Waiting};
+use lopsided_core::{Bytes, Cx, Packet, Time};
 
 /// A child discipline, with room for one packet that was dequeued early because its size was needed (Linux's
 /// `gso_skb`).
@@ -69,16 +69,8 @@ impl<Q: Qdisc> Qdisc for Child<Q> {
         self.held.as_ref().map(|held| held.packet.size())
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        self.qdisc.senses()
-    }
-
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.qdisc.observe_reverse(packet, now)
-    }
-
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.qdisc.poll_originate()
+    fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        self.qdisc.sensing()
     }
 
     fn removes(&mut self) -> bool {

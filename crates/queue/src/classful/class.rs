@@ -1,7 +1,7 @@
 //! A class of a classful discipline: a named child and its counters.
 
-use crate::{Backlog, Child, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
-use lopsided_core::{Bytes, Cx, DropReason, NewPacket, Packet, Time};
+use crate::{Backlog, Child, ClassStats, Qdisc, QueuedPacket, Sensing, Waiting};
+use lopsided_core::{Bytes, Cx, DropReason, Packet, Time};
 
 /// A named child, with counters of its packets.
 #[derive(Debug)]
@@ -79,19 +79,9 @@ impl Class {
         self.child.ready_at(now)
     }
 
-    /// See [`Qdisc::senses`].
-    pub fn senses(&self) -> Option<FarEnd> {
-        self.child.senses()
-    }
-
-    /// See [`Qdisc::observe_reverse`].
-    pub fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.child.observe_reverse(packet, now)
-    }
-
-    /// See [`Qdisc::poll_originate`].
-    pub fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.child.poll_originate()
+    /// See [`Qdisc::sensing`].
+    pub fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        self.child.sensing()
     }
 
     /// Returns the backlog of the class.

@@ -1,6 +1,6 @@
 //! The classes of a classful discipline, and their classifier.
 
-use crate::{Backlog, Class, ClassStats, Classifier, FarEnd, Qdisc, Waiting};
+use crate::{Backlog, Class, ClassStats, Classifier, FarEnd, Qdisc, Sensing, Waiting};
 use lopsided_core::{Cx, DropReason, NewPacket, Packet, Time};
 use lopsided_spec::Fault;
 
@@ -89,19 +89,9 @@ impl Classes {
         self.backlog
     }
 
-    /// See [`Qdisc::senses`].
-    pub fn senses(&self) -> Option<FarEnd> {
-        self.classes.iter().find_map(Class::senses)
-    }
-
-    /// See [`Qdisc::observe_reverse`].
-    pub fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.classes.iter_mut().any(|class| class.observe_reverse(packet, now))
-    }
-
-    /// See [`Qdisc::poll_originate`].
-    pub fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.classes.iter_mut().find_map(Class::poll_originate)
+    /// See [`Qdisc::sensing`].
+    pub fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        if self.classes.iter_mut().any(|class| class.sensing().is_some()) { Some(self) } else { None }
     }
 
     /// See [`Qdisc::removes`].
@@ -127,5 +117,21 @@ impl Classes {
     /// Calls `out` for each gauge of each class.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         self.classes.iter().for_each(|class| class.gauges(out));
+    }
+}
+
+/// The sensing packets of all classes.
+impl Sensing for Classes {
+    fn far_end(&mut self) -> FarEnd {
+        let first = self.classes.iter_mut().find_map(Class::sensing);
+        first.expect("a class sends sensing packets").far_end()
+    }
+
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        self.classes.iter_mut().filter_map(Class::sensing).any(|class| class.observe_reverse(packet, now))
+    }
+
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        self.classes.iter_mut().filter_map(Class::sensing).find_map(|class| class.poll_originate())
     }
 }

@@ -8,9 +8,9 @@
 //! arrival. Linux segments the packet if possible.
 
 use crate::{
-    Backlog, Child, ClassStats, Discipline, FarEnd, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Waiting,
+    Backlog, Child, ClassStats, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Sensing, Waiting,
 };
-use lopsided_core::{BitRate, Bytes, Cx, DropReason, NewPacket, Packet, Time};
+use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
 /// Settings of a token bucket filter, named as in tc-tbf(8).
@@ -220,16 +220,8 @@ impl Qdisc for Tbf {
         self.child.backlog()
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        self.child.senses()
-    }
-
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.child.observe_reverse(packet, now)
-    }
-
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.child.poll_originate()
+    fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        self.child.sensing()
     }
 
     fn removes(&mut self) -> bool {

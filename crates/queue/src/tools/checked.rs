@@ -5,9 +5,9 @@
 //! The discipline uses a private `Accounting`. The events of the private accounting are checked, and then copied to the
 //! accounting of the run. The checks are slow, so use them only in tests and debug runs.
 
-use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
+use crate::{Backlog, ClassStats, Qdisc, QueuedPacket, Sensing, Waiting};
 use lopsided_core::{
-    Accounting, Bytes, Cx, DropReason, Ecn, Event, EventMask, MarkReason, NewPacket, NodeId, Observer, Packet, Time,
+    Accounting, Bytes, Cx, DropReason, Ecn, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -249,16 +249,8 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         size
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        self.queue.senses()
-    }
-
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.queue.observe_reverse(packet, now)
-    }
-
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.queue.poll_originate()
+    fn sensing(&mut self) -> Option<&mut dyn Sensing> {
+        self.queue.sensing()
     }
 
     fn removes(&mut self) -> bool {

@@ -433,7 +433,7 @@ proptest! {
                     }
                 }
                 Operation::Originate => {
-                    while let Some(new) = queue.poll_originate() {
+                    while let Some(new) = queue.sensing().and_then(|sensing| sensing.poll_originate()) {
                         offered += 1;
                         inside.enqueue(&mut queue, offered, new, &mut cx);
                         last_backlog.0.lock().unwrap().take();
@@ -568,14 +568,20 @@ fn sensing_classes_and_gauges_of_a_discipline_inside_another_are_visible() {
         let mut queue = config.build(1, "test").unwrap();
         let mut accounting = Accounting::new(1);
         let mut cx = cx(Time::ZERO, &mut accounting);
-        assert!(queue.senses().is_some(), "{config:?}");
         for id in 0..4 {
             queue.enqueue(Segment { payload: 1000, ..Segment::ack(1, 1) }.packet(id), &mut cx);
         }
-        let sensing = queue.poll_originate().unwrap_or_else(|| panic!("no sensing packet follows data in {config:?}"));
-        let mut sensing = Packet::unbooked(4, Time::ZERO, sensing);
-        assert!(turn(&mut sensing, &mut cx));
-        assert!(queue.observe_reverse(&sensing, Time::from_nanos(1_000_000)), "{config:?}");
+        let made = queue.sensing().expect("a class sends sensing packets").poll_originate();
+        let sensing_packet = made.unwrap_or_else(|| panic!("no sensing packet follows data in {config:?}"));
+        let mut returned = Packet::unbooked(4, Time::ZERO, sensing_packet);
+        assert!(turn(&mut returned, &mut cx));
+        assert!(
+            queue
+                .sensing()
+                .expect("a class sends sensing packets")
+                .observe_reverse(&returned, Time::from_nanos(1_000_000)),
+            "{config:?}"
+        );
         let (mut classes, mut gauges) = (Vec::new(), Vec::new());
         queue.classes(&mut |name, _| classes.push(name.to_owned()));
         queue.gauges(&mut |name, _| gauges.push(name.to_owned()));

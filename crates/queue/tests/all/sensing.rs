@@ -7,8 +7,8 @@ use lopsided_core::{
     Accounting, Bytes, Ecn, FlowId, IpHeader, NewPacket, NodeId, Packet, Payload, Seq, Time, Transport,
 };
 use lopsided_queue::{
-    AsqmConfig, BaseDelay, BdpBound, BdpConfig, Qdisc, Queue, QueueConfig, SENSING_PROTOCOL, Smoothing, is_sensing,
-    turn,
+    AsqmConfig, BaseDelay, BdpBound, BdpConfig, Qdisc, Queue, QueueConfig, SENSING_PROTOCOL, Sensing, Smoothing,
+    is_sensing, turn,
 };
 use std::net::Ipv4Addr;
 
@@ -43,10 +43,20 @@ impl Bench {
     fn offer(&mut self, port: u16) {
         let segment = self.packet(segment(port, 1, 1, 1448, false));
         self.queue.enqueue(segment, &mut cx(self.now, &mut self.accounting));
-        while let Some(new) = self.queue.poll_originate() {
+        while let Some(new) = self.sensing().poll_originate() {
             let sensing = self.packet(new);
             self.queue.enqueue(sensing, &mut cx(self.now, &mut self.accounting));
         }
+    }
+
+    fn sensing(&mut self) -> &mut dyn Sensing {
+        self.queue.sensing().expect("a discipline that sends sensing packets")
+    }
+
+    /// Passes a packet of the opposite direction. Returns true if it is one of the discipline's sensing packets.
+    fn comes_home(&mut self, packet: &Packet) -> bool {
+        let now = self.now;
+        self.sensing().observe_reverse(packet, now)
     }
 
     /// Dequeues all packets that are ready.
@@ -108,7 +118,7 @@ fn one_sensing_packet_of_28_octets_follows_four_with_data() {
     for _ in 0..8 {
         let ack = bench.packet(segment(1000, 1, 1, 0, false));
         bench.queue.enqueue(ack, &mut cx(bench.now, &mut bench.accounting));
-        assert!(bench.queue.poll_originate().is_none(), "no sensing packet follows ACKs");
+        assert!(bench.sensing().poll_originate().is_none(), "no sensing packet follows ACKs");
     }
 }
 
@@ -122,7 +132,7 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
         bench.at(ms);
         while home.front().is_some_and(|(due, _)| *due == ms) {
             let (_, sensing) = home.pop_front().unwrap();
-            assert!(bench.queue.observe_reverse(&sensing, bench.now));
+            assert!(bench.comes_home(&sensing));
         }
         let before = bench.dropped();
         if ms % 4 == 0 {
@@ -160,7 +170,7 @@ fn a_long_base_delay_causes_drops_only_if_it_is_kept_in_the_samples() {
             bench.at(1000 * round);
             let sensing = bench.sense(1000);
             bench.at(1000 * round + 600);
-            assert!(bench.queue.observe_reverse(&sensing, bench.now));
+            assert!(bench.comes_home(&sensing));
             assert_eq!(bench.gauge("asqm_dropping"), dropping);
         }
     }
@@ -178,7 +188,7 @@ fn round_trips_are_smoothed_as_in_the_rfc_or_as_printed() {
             bench.at(now);
             let sensing = bench.sense(1000);
             bench.at(now + sample as u64);
-            assert!(bench.queue.observe_reverse(&sensing, bench.now));
+            assert!(bench.comes_home(&sensing));
             if round == 0 {
                 (smoothed, variation) = (sample, sample / 2.0);
             } else {
@@ -198,7 +208,7 @@ fn asqm_marks_ecn_capable_packets_and_never_drops_sensing_packets() {
     let mut bench = asqm();
     let sensing = bench.sense(1000);
     bench.at(300);
-    assert!(bench.queue.observe_reverse(&sensing, bench.now));
+    assert!(bench.comes_home(&sensing));
     let mut new = segment(1000, 1, 1, 1448, false);
     new = NewPacket::new(FlowId(0), new.ip().with_ecn(Ecn::Ect0), new.transport().clone(), new.payload().clone());
     let packet = bench.packet(new);
@@ -221,12 +231,12 @@ fn forged_replayed_and_foreign_sensing_packets_are_ignored() {
         [forged(1 << 63, 8), forged(1 << 63 | 12_345, 8), forged(u64::MAX, 8), forged(5, 8), forged(5, 7), forged(5, 0)]
     {
         let packet = bench.packet(new);
-        assert!(!bench.queue.observe_reverse(&packet, bench.now), "{packet:?}");
+        assert!(!bench.comes_home(&packet), "{packet:?}");
     }
     assert_eq!(bench.gauge("asqm_dropping"), 0.0, "no sample of 2^63 ns");
-    assert!(bench.queue.observe_reverse(&sensing, bench.now), "the real sensing packet is accepted");
+    assert!(bench.comes_home(&sensing), "the real sensing packet is accepted");
     assert_eq!(bench.gauge("asqm_dropping"), 1.0);
-    assert!(!bench.queue.observe_reverse(&sensing, bench.now), "a replay is ignored");
+    assert!(!bench.comes_home(&sensing), "a replay is ignored");
     assert_eq!(bench.gauge("sensing_returned_packets"), 1.0);
 }
 
@@ -250,7 +260,7 @@ fn asqm_stops_dropping_when_sensing_packets_stop_returning() {
     let mut bench = asqm();
     let sensing = bench.sense(1000);
     bench.at(400);
-    assert!(bench.queue.observe_reverse(&sensing, bench.now));
+    assert!(bench.comes_home(&sensing));
     let mut last_drop = 0;
     for ms in 400..10_000 {
         bench.at(ms);
@@ -273,15 +283,15 @@ fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
     let mut drops = Vec::new();
     for ms in (0..10_000_u64).step_by(5) {
         bench.at(ms);
-        home.retain(|(due, sensing)| *due > ms || !bench.queue.observe_reverse(sensing, bench.now));
+        home.retain(|(due, sensing)| *due > ms || !bench.comes_home(sensing));
         // The receiver's echo takes 500 ms, and the sender answers the echo at once.
         let back = bench.packet(segment(1000, ms as u32, (ms as u32).wrapping_sub(500), 0, true));
-        assert!(!bench.queue.observe_reverse(&back, bench.now), "a segment passes");
+        assert!(!bench.comes_home(&back), "a segment passes");
         let before = bench.dropped();
         for _ in 0..4 {
             let forward = bench.packet(segment(1000, ms as u32, ms as u32, 1448, false));
             bench.queue.enqueue(forward, &mut cx(bench.now, &mut bench.accounting));
-            while let Some(new) = bench.queue.poll_originate() {
+            while let Some(new) = bench.sensing().poll_originate() {
                 let sensing = bench.packet(new);
                 bench.queue.enqueue(sensing, &mut cx(bench.now, &mut bench.accounting));
             }

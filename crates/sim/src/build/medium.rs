@@ -46,9 +46,9 @@ pub(super) fn build(
         };
         let mut lanes = Vec::new();
         for (name, receiver) in queues {
-            let queue = settings.queue.build(seed, &format!("{}/{name}", settings.name)).map_err(wrong)?;
+            let mut queue = settings.queue.build(seed, &format!("{}/{name}", settings.name)).map_err(wrong)?;
             // Sensing packets need a reflector at the far end of the link, and a station has no reflector.
-            if queue.senses().is_some() {
+            if queue.sensing().is_some() {
                 let fault =
                     Fault::new("queue", "a station of a medium has no far end that could return sensing packets");
                 return Err(wrong(fault.help("put the discipline in front of the link that leads to the medium")));

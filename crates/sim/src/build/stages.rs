@@ -9,7 +9,7 @@
 //!
 //! A stage that sees the other direction is also part of that direction's path, at the same end of the line.
 //!
-//! A queue that sends sensing packets ([`lopsided_queue::Qdisc::senses`]) also sees the other direction. Its reflector,
+//! A queue that sends sensing packets ([`lopsided_queue::Qdisc::sensing`]) also sees the other direction. Its reflector,
 //! if there is one, is the first exit stage.
 
 use super::topology::Topology;
