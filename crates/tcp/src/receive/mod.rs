@@ -6,12 +6,15 @@ mod answer_window;
 mod buffer;
 mod filling;
 mod memory;
+mod offered_window;
 mod pages;
 mod placeholders;
+mod reassembly;
 mod receiver;
 mod records;
 mod rounds;
 mod runs;
+mod sack_report;
 mod segment_size;
 
 pub(crate) use ack_scheduler::{AckContext, AckScheduler};
