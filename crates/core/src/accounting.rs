@@ -340,7 +340,6 @@ impl Accounting {
     #[inline(always)]
     pub(crate) fn originate_tcp(
         &mut self,
-        at: Time,
         node: NodeId,
         write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>,
     ) -> Option<Packet> {
@@ -356,7 +355,7 @@ impl Accounting {
         counters.originated.record(size);
         let id = u64::from(node.0) << 40 | counters.originated.packets;
         let mut place = self.free.pop()?;
-        place.renew_around_tcp(id, at, size, around, self.ledger.book(id));
+        place.renew_around_tcp(id, size, around, self.ledger.book(id));
         Some(Packet(place))
     }
 

@@ -130,7 +130,7 @@ impl<'a> Cx<'a> {
     /// still contains the values of an earlier packet. If `write` returns `None`, no packet is created.
     #[inline(always)]
     pub fn originate_tcp(&mut self, write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>) -> Option<Packet> {
-        self.accounting.originate_tcp(self.now, self.node, write)
+        self.accounting.originate_tcp(self.node, write)
     }
 
     /// Ends the packet at its destination, and returns its contents.

@@ -24,7 +24,7 @@ impl PacketEditor<'_> {
 
     /// Sets the ECN field. To set CE, call [`crate::Cx::mark`], which counts the mark.
     pub fn set_ecn(&mut self, ecn: Ecn) {
-        self.0.ecn = ecn;
+        self.0.set_ecn(ecn);
         if let Some(raw) = self.0.raw_mut() {
             raw.set_ecn(ecn);
         }
@@ -32,7 +32,7 @@ impl PacketEditor<'_> {
 
     /// Sets the differentiated services codepoint, a number of 6 bits.
     pub fn set_dscp(&mut self, dscp: u8) {
-        self.0.dscp = dscp & 0x3f;
+        self.0.set_dscp(dscp & 0x3f);
         if let Some(raw) = self.0.raw_mut() {
             raw.set_dscp(dscp & 0x3f);
         }
@@ -66,11 +66,11 @@ impl PacketEditor<'_> {
     #[must_use]
     pub fn tcp(&mut self, change: impl FnOnce(&mut TcpHeader)) -> bool {
         let (payload_len, ip_header) = (self.0.payload_len(), self.0.addresses().header_len());
-        let Fields { transport: Transport::Tcp(header), apart, size, .. } = &mut *self.0 else { return false };
-        match apart.as_mut().and_then(|apart| apart.raw.as_deref_mut()) {
+        let Fields { transport: Transport::Tcp(header), apart, .. } = &mut *self.0 else { return false };
+        let size = match apart.as_mut().and_then(|apart| apart.raw.as_deref_mut()) {
             None => {
                 change(header);
-                *size = ip_header + header.len() + payload_len;
+                ip_header + header.len() + payload_len
             }
             Some(raw) => {
                 // Change a copy first, because the result may not fit into the header.
@@ -80,9 +80,10 @@ impl PacketEditor<'_> {
                     return false;
                 }
                 *header = changed;
-                *size = raw.octets().len() as u32 + payload_len;
+                raw.octets().len() as u32 + payload_len
             }
-        }
+        };
+        self.0.set_size(size);
         true
     }
 
@@ -102,16 +103,14 @@ impl PacketEditor<'_> {
     #[must_use]
     pub fn set_payload(&mut self, new: Payload) -> bool {
         let old = self.0.payload();
-        let headers = self.0.size - old.len();
         // The IP length field has 16 bits.
-        if headers + new.len() > MAX_SIZE {
+        if self.0.headers_len() + new.len() > MAX_SIZE {
             return false;
         }
         let transport = RawTransport::of(&self.0.transport);
         if let Some(raw) = self.0.raw_mut() {
             raw.replace_payload(transport, &old, &new);
         }
-        self.0.size = headers + new.len();
         self.0.set_payload(new);
         true
     }

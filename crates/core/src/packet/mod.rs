@@ -47,30 +47,30 @@ use tcp_options::reads_options;
 #[derive(Debug)]
 pub struct Packet(pub(crate) Box<Fields>);
 
-/// The fields of a packet. Rare fields are in `apart`, because 10,000 flows can have a million packets in flight.
+/// The fields of a packet. Rare fields are in `apart`, because 10,000 flows can have a million packets in flight. The
+/// length of the payload is computed from the size.
 #[derive(Debug)]
 pub(crate) struct Fields {
     /// Number of the packet, unique within a run, see [`Packet::id`].
     pub id: u64,
-    /// Time at which the packet was created.
-    pub sent_at: Time,
-    /// Size of the whole packet in bytes, stored to save time at every hop.
-    pub size: u32,
+    /// Rare fields; `None` if the packet has no rare fields.
+    pub apart: Option<Box<Apart>>,
     pub flow: FlowId,
     /// Source address if the packet is IPv4. IPv6 addresses are in `apart`.
     src: Ipv4Addr,
     dst: Ipv4Addr,
-    /// Length of the payload in bytes, real or virtual.
-    payload_len: u32,
-    pub ecn: Ecn,
-    pub dscp: u8,
+    /// Size of the whole packet in bytes, stored to save time at every hop; [`LARGE`] if the size is in `apart`.
+    size: u16,
+    /// The traffic class: the bits of ECN below those of DSCP.
+    class: u8,
     pub ttl: u8,
     pub transport: Transport,
-    /// Rare fields; `None` if the packet has no rare fields.
-    pub apart: Option<Box<Apart>>,
     /// In debug builds, checks that the packet is delivered, dropped or absorbed before its memory is freed.
     pub booking: Booking,
 }
+
+/// Stored instead of a size of at least 65,535 bytes.
+const LARGE: u16 = u16::MAX;
 
 /// Fields that few packets need.
 #[derive(Debug, Default)]
@@ -81,21 +81,26 @@ pub(crate) struct Apart {
     bytes: Option<Arc<Vec<u8>>>,
     /// The original headers of a foreign packet; `None` for a packet of lopsided's own hosts.
     pub raw: Option<Box<RawHeaders>>,
+    /// Time at which the packet was created; `None` for TCP, which measures its delays with timestamps and ACKs.
+    sent_at: Option<Time>,
+    /// The size of the packet if it is at least 65,535 bytes, otherwise 0.
+    size: u32,
+}
+
+impl Apart {
+    /// True if no field is set.
+    fn is_blank(&self) -> bool {
+        let Apart { v6, bytes, raw, sent_at, size } = self;
+        v6.is_none() && bytes.is_none() && raw.is_none() && sent_at.is_none() && *size == 0
+    }
 }
 
 impl Fields {
     /// Creates the fields of a new packet. `size` is the size of the whole packet.
     #[inline]
     pub fn new(id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) -> Fields {
-        let NewPacket { flow, ip, transport, payload, raw } = new;
-        let (src, dst, v6) = parts(ip.addresses);
-        let (payload_len, bytes) = payload.into_parts();
-        let IpHeader { ecn, dscp, ttl, .. } = ip;
-        let size = size.get() as u32;
-        // Set the rare fields afterwards: memory is allocated only if the packet has at least one rare field.
-        let mut fields =
-            Fields { id, sent_at, size, flow, src, dst, payload_len, ecn, dscp, ttl, transport, apart: None, booking };
-        fields.set_apart(v6, bytes, raw);
+        let mut fields = Fields::blank();
+        fields.renew(id, sent_at, size, new, booking);
         fields
     }
 
@@ -103,19 +108,10 @@ impl Fields {
     /// [`Fields::new`].
     #[inline]
     pub fn renew(&mut self, id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) {
-        self.size = size.get() as u32;
         let NewPacket { flow, ip, transport, payload, raw } = new;
-        self.id = id;
-        self.sent_at = sent_at;
-        self.flow = flow;
-        let (src, dst, v6) = parts(ip.addresses);
-        (self.src, self.dst) = (src, dst);
-        (self.ecn, self.dscp, self.ttl) = (ip.ecn, ip.dscp, ip.ttl);
+        let sent_at = (!matches!(transport, Transport::Tcp(_))).then_some(sent_at);
         self.transport = transport;
-        let (payload_len, bytes) = payload.into_parts();
-        self.payload_len = payload_len;
-        self.set_apart(v6, bytes, raw);
-        self.booking = booking;
+        self.renew_around(id, size, AroundTcp { flow, ip, payload }, booking, (sent_at, raw));
     }
 
     /// Returns the TCP header in the memory of an old packet, to be overwritten.
@@ -132,41 +128,41 @@ impl Fields {
 
     /// Like [`Fields::renew`], but keeps the TCP header that was written through [`Fields::tcp_mut`].
     #[inline]
-    pub fn renew_around_tcp(&mut self, id: u64, sent_at: Time, size: Bytes, around: AroundTcp, booking: Booking) {
-        let AroundTcp { flow, ip, payload } = around;
+    pub fn renew_around_tcp(&mut self, id: u64, size: Bytes, around: AroundTcp, booking: Booking) {
         // A box that held a foreign packet must not pass its raw headers on to a new segment.
         debug_assert!(self.raw().is_none(), "it was cleared");
-        self.size = size.get() as u32;
+        self.renew_around(id, size, around, booking, (None, None));
+    }
+
+    #[inline(always)]
+    fn renew_around(
+        &mut self,
+        id: u64,
+        size: Bytes,
+        around: AroundTcp,
+        booking: Booking,
+        (sent_at, raw): (Option<Time>, Option<Box<RawHeaders>>),
+    ) {
+        let AroundTcp { flow, ip, payload } = around;
         self.id = id;
-        self.sent_at = sent_at;
         self.flow = flow;
         let (src, dst, v6) = parts(ip.addresses);
         (self.src, self.dst) = (src, dst);
-        (self.ecn, self.dscp, self.ttl) = (ip.ecn, ip.dscp, ip.ttl);
-        let (payload_len, bytes) = payload.into_parts();
-        self.payload_len = payload_len;
-        self.set_apart(v6, bytes, None);
-        self.booking = booking;
-    }
-
-    /// Sets the rare fields of a new packet. Reuses old memory for them.
-    #[inline(always)]
-    fn set_apart(
-        &mut self,
-        v6: Option<(Ipv6Addr, Ipv6Addr)>,
-        bytes: Option<Arc<Vec<u8>>>,
-        raw: Option<Box<RawHeaders>>,
-    ) {
-        // A typical packet (IPv4, virtual payload, own host) has no rare fields and skips this branch, unless the box
-        // still contains the rare fields of an earlier packet.
-        if v6.is_some() || bytes.is_some() || raw.is_some() || self.apart.is_some() {
-            self.renew_apart(Apart { v6, bytes, raw });
+        (self.class, self.ttl) = (ip.ecn as u8 | ip.dscp << 2, ip.ttl);
+        let (short, size) = short_size(size.get() as u32);
+        self.size = short;
+        let bytes = payload.into_parts().1;
+        // A typical packet (TCP, IPv4, virtual payload, own host) has no rare fields and skips this branch, unless the
+        // box still contains the rare fields of an earlier packet.
+        if v6.is_some() || bytes.is_some() || raw.is_some() || sent_at.is_some() || size > 0 || self.apart.is_some() {
+            self.renew_apart(Apart { v6, bytes, raw, sent_at, size });
         }
+        self.booking = booking;
     }
 
     #[cold]
     fn renew_apart(&mut self, new: Apart) {
-        if new.v6.is_none() && new.bytes.is_none() && new.raw.is_none() {
+        if new.is_blank() {
             self.apart = None;
         } else {
             // Reuse the memory that an earlier packet allocated for its rare fields.
@@ -176,14 +172,50 @@ impl Fields {
 
     /// Returns the fields of an empty box, which belong to no packet.
     pub fn blank() -> Fields {
-        let ip = IpHeader::v4(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
-        let transport = Transport::Udp(UdpHeader { src_port: 0, dst_port: 0 });
-        let new = NewPacket::new(FlowId(0), ip, transport, Payload::EMPTY);
-        Fields::new(0, Time::ZERO, Bytes::ZERO, new, Booking::default())
+        let unspecified = Ipv4Addr::UNSPECIFIED;
+        Fields {
+            id: 0,
+            apart: None,
+            flow: FlowId(0),
+            src: unspecified,
+            dst: unspecified,
+            size: 0,
+            class: 0,
+            ttl: 0,
+            transport: Transport::Udp(UdpHeader { src_port: 0, dst_port: 0 }),
+            booking: Booking::default(),
+        }
+    }
+
+    /// Returns the size of the whole packet in bytes.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        if self.size == LARGE { self.large_size() } else { u32::from(self.size) }
+    }
+
+    #[cold]
+    fn large_size(&self) -> u32 {
+        self.apart.as_ref().map_or(0, |apart| apart.size)
+    }
+
+    pub fn set_size(&mut self, size: u32) {
+        let (short, size) = short_size(size);
+        self.size = short;
+        if self.apart.is_some() || size > 0 {
+            self.apart.get_or_insert_default().size = size;
+        }
+    }
+
+    pub fn set_ecn(&mut self, ecn: Ecn) {
+        self.class = self.class & !3 | ecn as u8;
+    }
+
+    pub fn set_dscp(&mut self, dscp: u8) {
+        self.class = self.class & 3 | dscp << 2;
     }
 
     /// Called when the packet has been delivered, dropped or absorbed. Frees the large fields and ends the debug check.
-    #[inline]
+    #[inline(always)]
     pub fn clear(&mut self) {
         if let Some(apart) = &mut self.apart {
             // Keep the IPv6 addresses, because the next packet at this node probably has the same IP version.
@@ -212,19 +244,32 @@ impl Fields {
     #[inline]
     pub fn payload(&self) -> Payload {
         match &self.apart {
-            None => Payload::virtual_len(self.payload_len),
-            Some(apart) => Payload::from_parts(self.payload_len, apart.bytes.clone()),
+            None => Payload::virtual_len(self.payload_len()),
+            Some(apart) => Payload::from_parts(self.payload_len(), apart.bytes.clone()),
         }
     }
 
     #[inline]
     pub fn payload_len(&self) -> u32 {
-        self.payload_len
+        match &self.apart {
+            None => u32::from(self.size) - IPV4_HEADER - self.transport.header_len(),
+            Some(_) => self.size() - self.headers_len(),
+        }
     }
 
+    /// Returns the length of the IP header and the transport header in bytes.
+    #[cold]
+    pub fn headers_len(&self) -> u32 {
+        match self.raw() {
+            None => self.addresses().header_len() + self.transport.header_len(),
+            Some(raw) => raw.octets().len() as u32,
+        }
+    }
+
+    /// Replaces the payload, and changes the size of the packet accordingly.
     pub fn set_payload(&mut self, payload: Payload) {
         let (payload_len, bytes) = payload.into_parts();
-        self.payload_len = payload_len;
+        self.set_size(self.headers_len() + payload_len);
         if self.apart.is_some() || bytes.is_some() {
             self.apart.get_or_insert_default().bytes = bytes;
         }
@@ -241,6 +286,12 @@ impl Fields {
     }
 }
 
+/// Splits a size into [`Fields::size`] and [`Apart::size`].
+#[inline]
+fn short_size(size: u32) -> (u16, u32) {
+    if size < u32::from(LARGE) { (size as u16, 0) } else { (LARGE, size) }
+}
+
 /// Splits addresses into the fields for IPv4 and for IPv6.
 #[inline]
 fn parts(addresses: Addresses) -> (Ipv4Addr, Ipv4Addr, Option<(Ipv6Addr, Ipv6Addr)>) {
@@ -251,7 +302,8 @@ fn parts(addresses: Addresses) -> (Ipv4Addr, Ipv4Addr, Option<(Ipv6Addr, Ipv6Add
 }
 
 impl Packet {
-    /// Creates a packet without an accounting, for tests and files. `id` must be unique within its run.
+    /// Creates a packet without an accounting, for tests and files. `id` must be unique within its run. `sent_at` is the
+    /// time that [`Packet::sent_at`] returns unless the packet is a TCP segment.
     pub fn unbooked(id: u64, sent_at: Time, new: NewPacket) -> Packet {
         let size = new.size();
         Packet(Box::new(Fields::new(id, sent_at, size, new, Booking::default())))
@@ -276,10 +328,10 @@ impl Packet {
         self.0.id
     }
 
-    /// Time at which the sender created the packet.
+    /// Time at which the sender created the packet; `None` for a TCP segment.
     #[inline]
-    pub fn sent_at(&self) -> Time {
-        self.0.sent_at
+    pub fn sent_at(&self) -> Option<Time> {
+        self.0.apart.as_ref()?.sent_at
     }
 
     #[inline]
@@ -291,14 +343,13 @@ impl Packet {
     /// Returns the size of the IP packet, including its headers.
     #[inline]
     pub fn size(&self) -> Bytes {
-        Bytes::new(u64::from(self.0.size))
+        Bytes::new(u64::from(self.0.size()))
     }
 
     #[inline]
     /// The IP header.
     pub fn ip(&self) -> IpHeader {
-        let Fields { ecn, dscp, ttl, .. } = *self.0;
-        IpHeader { addresses: self.0.addresses(), ecn, dscp, ttl }
+        IpHeader { addresses: self.0.addresses(), ecn: self.ecn(), dscp: self.dscp(), ttl: self.0.ttl }
     }
 
     #[inline]
@@ -335,12 +386,12 @@ impl Packet {
     #[inline]
     /// The ECN field.
     pub fn ecn(&self) -> Ecn {
-        self.0.ecn
+        Ecn::from_bits(self.0.class)
     }
 
     /// The differentiated services codepoint.
     pub fn dscp(&self) -> u8 {
-        self.0.dscp
+        self.0.class >> 2
     }
 
     #[inline]
@@ -404,7 +455,7 @@ impl Packet {
     /// True if the transport is ECN-capable: the ECN field is ECT(0), ECT(1) or CE.
     #[inline]
     pub fn is_ecn_capable(&self) -> bool {
-        self.0.ecn != Ecn::NotEct
+        self.ecn() != Ecn::NotEct
     }
 
     /// Decrements the TTL, as a router does. Returns false and changes nothing if the TTL would reach 0.
@@ -431,7 +482,7 @@ impl Packet {
 
     #[inline]
     pub(crate) fn set_ecn(&mut self, ecn: Ecn) {
-        self.0.ecn = ecn;
+        self.0.set_ecn(ecn);
         if let Some(raw) = self.0.raw_mut() {
             raw.set_ecn(ecn);
         }

@@ -31,6 +31,7 @@ pub struct TcpHeader {
 
 impl TcpHeader {
     /// Returns the length of the header with its options, in bytes.
+    #[inline]
     pub fn len(&self) -> u32 {
         TCP_HEADER + self.options.len()
     }

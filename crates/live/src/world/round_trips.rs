@@ -103,7 +103,9 @@ impl Shared {
         let flow = packet.flow().0;
         let took = match (packet.transport(), self.hosts(packet)) {
             (Transport::Tcp(header), [Some(sender), _]) if sender == node => self.acknowledged(at, flow, header),
-            (Transport::Udp(_), [_, Some(receiver)]) if receiver == node => Some(at.saturating_since(packet.sent_at())),
+            (Transport::Udp(_), [_, Some(receiver)]) if receiver == node => {
+                packet.sent_at().map(|sent_at| at.saturating_since(sent_at))
+            }
             _ => None,
         };
         if let Some(took) = took {

@@ -286,5 +286,5 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
 
 /// Copies a packet, to report its event to the accounting of the run.
 fn copy(packet: &Packet) -> Packet {
-    Packet::unbooked(packet.id(), packet.sent_at(), packet.to_new())
+    Packet::unbooked(packet.id(), packet.sent_at().unwrap_or(Time::ZERO), packet.to_new())
 }

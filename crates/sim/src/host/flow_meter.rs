@@ -100,10 +100,10 @@ impl FlowMeter {
     }
 
     /// Counts a received datagram.
-    pub fn datagram_arrived(&mut self, now: Time, packet: &Packet) {
+    pub fn datagram_arrived(&mut self, now: Time, sent_at: Time, packet: &Packet) {
         self.datagrams_in += 1;
         self.delivered_bytes += packet.size().get();
-        self.rtt.add(now.saturating_since(packet.sent_at()));
+        self.rtt.add(now.saturating_since(sent_at));
     }
 
     /// Stores a report of the application.

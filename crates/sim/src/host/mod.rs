@@ -583,11 +583,12 @@ impl Host {
         if slot.foreign.is_some() {
             return self.take_foreign(packet, app, now);
         }
-        slot.meter.datagram_arrived(now, packet);
+        let sent_at = packet.sent_at().expect("a datagram has this time");
+        slot.meter.datagram_arrived(now, sent_at, packet);
         // The listening end sends its replies to the source of the first datagram.
         slot.remote.get_or_insert(Remote { addr: packet.src(), port: from.src_port });
         let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
-        self.apps[app as usize].on_datagram(&packet.payload(), packet.sent_at(), &mut io);
+        self.apps[app as usize].on_datagram(&packet.payload(), sent_at, &mut io);
         self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
     }
 

@@ -178,5 +178,5 @@ fn changed(packet: &Packet, change: impl FnOnce(&mut TcpHeader)) -> Packet {
     change(&mut header);
     let length = Payload::virtual_len(packet.payload().len());
     let contents = NewPacket::new(packet.flow(), packet.ip(), Transport::Tcp(header), length);
-    Packet::unbooked(packet.id(), packet.sent_at(), contents)
+    Packet::unbooked(packet.id(), Time::ZERO, contents)
 }
