@@ -126,6 +126,14 @@ struct OptionsApart {
     window_scale: Option<u8>,
     sack_permitted: bool,
     sack: SackBlocks,
+    /// `None` if both options are absent.
+    rare: Option<Box<RareOptions>>,
+}
+
+/// Options that most connections never send. They are in a separate box, because a large network has many segments with
+/// SACK blocks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct RareOptions {
     accurate_ecn: Option<AccEcnOption>,
     other: OtherOptions,
 }
@@ -256,15 +264,30 @@ impl TcpOptions {
         }
     }
 
+    /// Calls `change` on the rare options. `adds` is true if the change adds an option.
+    fn change_rare(&mut self, adds: bool, change: impl FnOnce(&mut RareOptions)) {
+        self.change(adds, |apart| {
+            let mut rare = apart.rare.take().unwrap_or_default();
+            change(&mut rare);
+            // Free an empty box, so that equal options compare as equal.
+            apart.rare = (*rare != RareOptions::default()).then_some(rare);
+        });
+    }
+
+    #[inline]
+    fn rare(&self) -> Option<&RareOptions> {
+        self.apart.as_ref()?.rare.as_deref()
+    }
+
     /// The accurate ECN option.
     #[inline]
     pub fn accurate_ecn(&self) -> Option<&AccEcnOption> {
-        self.apart.as_ref()?.accurate_ecn.as_ref()
+        self.rare()?.accurate_ecn.as_ref()
     }
 
     /// Sets or removes the accurate-ECN option.
     pub fn set_accurate_ecn(&mut self, option: Option<AccEcnOption>) {
-        self.change(option.is_some(), |apart| apart.accurate_ecn = option);
+        self.change_rare(option.is_some(), |rare| rare.accurate_ecn = option);
     }
 
     /// Returns the options with the given accurate-ECN option; `None` removes it.
@@ -277,12 +300,12 @@ impl TcpOptions {
     /// Returns the options whose kinds have no field in this type.
     #[inline]
     pub fn other(&self) -> &OtherOptions {
-        self.apart.as_ref().map_or(OtherOptions::NONE, |apart| &apart.other)
+        self.rare().map_or(OtherOptions::NONE, |rare| &rare.other)
     }
 
     /// Sets the options of all kinds for which this type has no field.
     pub fn set_other(&mut self, options: OtherOptions) {
-        self.change(!options.is_empty(), |apart| apart.other = options);
+        self.change_rare(!options.is_empty(), |rare| rare.other = options);
     }
 
     #[cold]
