@@ -94,10 +94,17 @@ const MANY: usize = 4;
 /// Maximum number of packets in [`Batch::ready`]. The processor can fetch this many packets from memory in parallel.
 const LOADED: usize = 64;
 
-/// Returns the sort key of a packet: entry time, then leader.
+/// Returns the time at which a packet enters the link; `Time::MAX` if it has entered already.
 #[inline(always)]
-fn key(entering: &Option<Entering>) -> (Time, NodeId) {
-    entering.as_ref().map_or((Time::MAX, NodeId(u32::MAX)), |entering| (entering.at, entering.from))
+fn time(entering: &Option<Entering>) -> Time {
+    entering.as_ref().map_or(Time::MAX, |entering| entering.at)
+}
+
+/// Returns the sort key of a packet: entry time, then leader. One number is compared faster than a pair.
+#[inline(always)]
+fn key(entering: &Option<Entering>) -> u128 {
+    let leader = entering.as_ref().map_or(u32::MAX, |entering| entering.from.0);
+    u128::from(time(entering).as_nanos()) << 32 | u128::from(leader)
 }
 
 impl MergePoint {
@@ -167,7 +174,7 @@ impl MergePoint {
         batch.packets = std::mem::take(&mut self.coming);
         batch.sort(self.first, until);
         let stays = |at: &Time| *at > until;
-        let times = batch.packets.iter().map(|entering| key(entering).0);
+        let times = batch.packets.iter().map(|entering| time(entering));
         self.first = if batch.order.len() == batch.packets.len() {
             Time::MAX
         } else {
@@ -207,15 +214,14 @@ impl MergePoint {
     /// Moves the packets in the last 75 % of the time span from `coming` to `later`.
     #[cold]
     fn put_aside(&mut self) {
-        let times = || self.coming.iter().map(|entering| key(entering).0);
+        let times = || self.coming.iter().map(|entering| time(entering));
         let (Some(first), Some(last)) = (times().min(), times().max()) else { return };
         let border = first + (last - first) / MANY as u64;
-        let (soon, later) =
-            std::mem::take(&mut self.coming).into_iter().partition(|entering| key(entering).0 <= border);
+        let (soon, later) = std::mem::take(&mut self.coming).into_iter().partition(|entering| time(entering) <= border);
         self.coming = soon;
         // Append these packets at the end, because the packets already in `later` were added earlier.
         self.later.extend::<Waiting>(later);
-        self.first_later = self.later.iter().map(|entering| key(entering).0).min().unwrap_or(Time::MAX);
+        self.first_later = self.later.iter().map(|entering| time(entering)).min().unwrap_or(Time::MAX);
     }
 
     /// Returns the number and total size of the packets in this merge point.
@@ -230,7 +236,7 @@ impl Batch {
         let Batch { ready, packets, order, loaded, .. } = self;
         let next = &order[*loaded..order.len().min(*loaded + LOADED)];
         *loaded += next.len();
-        ready.extend(next.iter().filter_map(|place| packets[*place as usize].take()));
+        ready.extend(next.iter().map(|place| packets[*place as usize].take().expect("a packet enters once")));
         !ready.is_empty()
     }
 
@@ -242,7 +248,7 @@ impl Batch {
             self.scatter(first, until);
         } else {
             let places = (0..).zip(&self.packets);
-            self.order.extend(places.filter(|(_, entering)| key(entering).0 <= until).map(|(place, _)| place));
+            self.order.extend(places.filter(|(_, entering)| time(entering) <= until).map(|(place, _)| place));
         }
         let Batch { packets, order, .. } = self;
         insertion_sort(order, |place| key(&packets[place as usize]));
@@ -258,7 +264,7 @@ impl Batch {
         buckets.clear();
         buckets.resize(bucket(until) + 2, 0);
         let enters = |(_, at): &(u32, Time)| *at <= until;
-        let times = || (0..).zip(packets.iter().map(|entering| key(entering).0)).filter(enters);
+        let times = || (0..).zip(packets.iter().map(|entering| time(entering))).filter(enters);
         // Counting sort: first count the packets of each bucket. The running sums are then the positions at which the
         // buckets begin.
         for (_, at) in times() {

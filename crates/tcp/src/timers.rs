@@ -177,7 +177,8 @@ impl TimerTable {
     /// The earliest deadline of all timers.
     #[inline]
     pub fn next(&self) -> Option<Time> {
-        let next = earliest(&self.slots[..RARE]).min(self.earliest_rare);
+        let [loss, ack, pacing, ..] = self.slots;
+        let next = loss.min(ack).min(pacing).min(self.earliest_rare);
         (next != UNSET).then_some(next)
     }
 }

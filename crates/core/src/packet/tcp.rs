@@ -191,6 +191,16 @@ impl TcpOptions {
         self
     }
 
+    /// Removes all options, and then sets the timestamps option if there is one.
+    #[inline]
+    pub fn restart(&mut self, timestamps: Option<Timestamps>) {
+        self.timestamps = timestamps;
+        // Most segments have no box, so that there is nothing to free.
+        if self.apart.is_some() {
+            self.apart = None;
+        }
+    }
+
     /// Sets or removes the MSS option.
     pub fn set_mss(&mut self, mss: Option<u16>) {
         self.change(mss.is_some(), |apart| apart.mss = mss);

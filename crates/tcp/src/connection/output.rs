@@ -323,7 +323,9 @@ impl Connection {
             Some(answer) => answer.window,
             None => self.offered_window(),
         };
-        let mut options = TcpOptions::default().with_timestamps(self.timestamp());
+        // Fill the options in place, because a header is too large to be moved for every segment.
+        let options = &mut header.options;
+        options.restart(self.timestamp());
         if let Some(stamps) = options.timestamps {
             self.recv.note_stamp(stamps.value);
         }
@@ -369,15 +371,10 @@ impl Connection {
                 options.set_other(self.acks.options(now, &sender));
             }
         }
-        *header = TcpHeader {
-            src_port: self.local.port,
-            dst_port: self.remote.port,
-            seq: self.send.seq(self.send.flight.nxt()),
-            ack: self.recv.ack(),
-            flags,
-            window,
-            options,
-        };
+        (header.src_port, header.dst_port) = (self.local.port, self.remote.port);
+        header.seq = self.send.seq(self.send.flight.nxt());
+        header.ack = self.recv.ack();
+        (header.flags, header.window) = (flags, window);
         self.last_ack_sent = header.ack;
     }
 
