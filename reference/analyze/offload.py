@@ -16,8 +16,8 @@ FILE_HEADER, RECORD_HEADER = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
 LONGEST = 65_535
 """Size of the largest IP packet in bytes."""
 WINDOW_NS = 20_000_000
-"""Longest time in ns from the first to the last packet of a record. Real kernels use a shorter time, because their
-lines are faster."""
+"""Longest time in ns between the first and the last packet that are merged into one packet of the capture. Real kernels
+merge over a shorter time, because the lines of real hosts are faster."""
 ETHERNET, RAW = 1, 101
 PSH_ACK = (0x10, 0x18)
 

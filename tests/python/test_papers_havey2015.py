@@ -1,4 +1,4 @@
-"""Tests havey2015: its chapters and metrics, and a reproduction of the whole chapter 4."""
+"""Tests havey2015: its chapters, its metrics, and a reproduction of all of chapter 4."""
 
 from __future__ import annotations
 

@@ -260,9 +260,9 @@ named! {
         Pacing = "pacing",
         /// A short segment waits for an acknowledgement (Nagle).
         Nagle = "Nagle",
-        /// The peer's flow control of a stream (QUIC).
+        /// The peer's flow-control limit of a stream (QUIC).
         StreamFlowControl = "stream flow control",
-        /// The peer's flow control of the connection (QUIC).
+        /// The peer's flow-control limit of the connection (QUIC).
         ConnectionFlowControl = "connection flow control",
         /// The send buffer is full of unacknowledged data (QUIC).
         SendBuffer = "send buffer",

@@ -502,7 +502,8 @@ impl DropTailPath {
             Ending::Lost(departs, why) => PendingDrop { at: departs, packet, why },
         });
         // A loss is computed when the packet enters, but happens when the packet departs. Between these times the
-        // buffer may refuse other packets. With a loss model, drops after `at` must therefore wait.
+        // buffer may refuse other packets. With a loss model, drops after `at` are therefore reported later, so that all
+        // drops are reported in order of time.
         let known = if self.loses() { at } else { Time::MAX };
         self.catch_up(measured, cx);
         self.let_end(cx.unseen_until().max(cx.now()).min(known), measured, cx);

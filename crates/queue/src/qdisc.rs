@@ -243,7 +243,7 @@ pub struct QueuedPacket {
 /// Identifies a queued packet for [`Qdisc::remove`].
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting<'a> {
-    /// Number of the packet.
+    /// The packet's [`Packet::id`].
     pub id: u64,
     /// Time at which the packet was enqueued.
     pub enqueued_at: Time,

@@ -86,7 +86,7 @@ class Table:
     def numbers(self, column: str) -> NDArray[np.float64]:
         """Returns a numeric column as an array, with NaN for a missing value.
 
-        No frame is built if this process simulated the run.
+        Builds no DataFrame if this process simulated the run.
         """
         if isinstance(self._source, Lazy):
             return self._source.numbers(column)
@@ -95,7 +95,7 @@ class Table:
     def among(self, column: str, words: Collection[str]) -> NDArray[np.bool_]:
         """Returns a mask that is true for the rows whose text in the given column is one of the words.
 
-        No frame is built if this process simulated the run.
+        Builds no DataFrame if this process simulated the run.
         """
         if isinstance(self._source, Lazy):
             return self._source.among(column, words)

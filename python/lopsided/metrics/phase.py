@@ -60,10 +60,10 @@ def window_phase(
     scale_s: float = 1.0,
     trend_s: float = 30.0,
 ) -> Phase:
-    """Compares two congestion windows in any unit between two times.
+    """Compares two congestion windows between two times. The windows may have any unit.
 
-    Both windows are sampled every `step_s`, and are constant between rows. `scale_s` should be a few RTTs, and
-    `trend_s` a few sawtooth periods. Raises ValueError if the period is shorter than 4 times `scale_s`.
+    Both windows are sampled every `step_s`. Each value holds until the time of the next value. `scale_s` should be a
+    few RTTs, and `trend_s` a few sawtooth periods. Raises ValueError if the span is shorter than 4 times `scale_s`.
     """
     window(t0_s, t1_s)
     for name, value in (("step", step_s), ("scale", scale_s), ("trend", trend_s)):

@@ -58,10 +58,10 @@ def varies(jitter_s: float | None) -> list[str]:
 def varied(
     scenarios: Sequence[Scenario], repeat: int, jitter: str | float | None = None, workers: int | None = None
 ) -> Starts:
-    """Returns the scenarios with a random delay of each flow's start, of at most `jitter` (a time; 0 for no delay).
+    """Returns the scenarios, changed so that each flow starts up to `jitter` later, at random.
 
-    If `jitter` is `None`, a default applies if two seeds of a scenario produce the same run. Starts vary in all
-    scenarios or in none. Raises UsageError if the time is invalid.
+    `jitter` is a time, and 0 means no delay. If `jitter` is `None` and two seeds of a scenario produce the same run, a
+    default delay applies. Starts vary in all scenarios or in none. Raises UsageError if the time is invalid.
     """
     shortest_s = min(scenario.duration_s for scenario in scenarios)
     chosen_s = chosen(scenarios, shortest_s, repeat, jitter, workers)

@@ -1,5 +1,5 @@
-//! Tests of the media. On each medium, every frame must arrive at most once and end exactly once. Losses, turnarounds
-//! and collisions must take the expected time.
+//! Tests the media. On each medium, every frame must arrive at most once, and its delivery or loss must be reported
+//! exactly once. Lost frames, turnarounds and collisions must occupy the medium for the expected time.
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{

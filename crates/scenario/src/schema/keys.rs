@@ -226,8 +226,8 @@ pub(crate) fn stack() -> PartInfo {
 pub(crate) fn flow() -> PartInfo {
     let own = PartInfo::of::<FlowPart>();
     let ends = [
-        value("from", OneOrMore(&Name), "", "The sending host. With a list, each copy uses the next host."),
-        value("to", OneOrMore(&Name), "", "The receiving host. With a list, each copy uses the next host."),
+        value("from", OneOrMore(&Name), "", "The sending host. With a list, each copy of the flow uses the next host."),
+        value("to", OneOrMore(&Name), "", "The receiving host. With a list, each copy of the flow uses the next host."),
         value("cc", Word(|| CONTROLLERS.to_vec()), "", "Congestion control of both ends. The same as `stack.cc`."),
         value("stack", Part(stack), "", "The TCP of both ends of this flow."),
         value("sender_stack", Part(stack), "", "The TCP of this flow's sender of data."),

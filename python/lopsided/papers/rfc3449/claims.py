@@ -61,7 +61,7 @@ def clock_without_delay(m: Measurements) -> Verdict:
 
 @listed
 def clock_with_delay(m: Measurements) -> Verdict:
-    """With one ACK per 2 segments, the download fills its line at no normalised bandwidth ratio k above 0.5."""
+    """With one ACK per 2 segments, the download cannot fill its line if the bandwidth ratio k exceeds 0.5."""
     found = {k: filled(m, k, 2) for k in KS if k > 0.5}
     full = max((k for k, each in found.items() if each.value >= FILLS), default=0.0)
     return at_most(FILLS, found.values()).but(

@@ -116,7 +116,7 @@ class Runner:
             scenario = self.draft.scenario(structure, self.values(structure, positions), sampled=False)
             seen = self.seen(scenario)
         except LopsidedError:
-            # For example, the scenario rejects the values. An infinite distance makes the search avoid them.
+            # For example, these values are invalid in a scenario. An infinite distance makes the search avoid them.
             return float("inf"), np.full(1, np.nan)
         total, apart = 0.0, list[np.ndarray]()
         for view, found in zip(self.views, seen, strict=True):

@@ -31,7 +31,7 @@ USES: Mapping[str, Sequence[str]] = {
     "gaming": ("latency_ms", "loss", "increase_ms"),
     "rtc": ("latency_ms", "jitter_ms", "loss", "increase_ms"),
 }
-"""The metrics whose points are added for each use."""
+"""For each use of the line, such as gaming, the metrics whose points are added."""
 PINGS = ("ping-down", "ping-up")
 
 
