@@ -80,9 +80,9 @@ impl Ways {
 
     /// Records the handshake's RTT to the sender, in nanoseconds.
     pub(crate) fn handshake(&mut self, near: u64) {
-        // The handshake's packets are as small as the packet with the smallest one-way delay of the sender's clock.
-        // Data takes longer to transmit. If the minimum came from data, the transmission time would be subtracted
-        // twice.
+        // The packets of the handshake are as small as the packet whose one-way delay is the minimum. Data takes longer
+        // to transmit. If this minimum RTT were an RTT of data, the transmission time would be subtracted from the
+        // queueing delay twice.
         self.near_least = Some(self.near_least.map_or(near, |least| least.min(near)));
         self.near = if self.near == 0 { near } else { self.near };
     }

@@ -90,7 +90,7 @@ struct RareState {
 
 /// A packet in the buffer: its departure from the queue, and its size. Packed, because padding would add a third.
 #[derive(Debug, Clone, Copy)]
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 struct Waiting {
     departs: Time,
     size: u32,

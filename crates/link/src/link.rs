@@ -129,7 +129,7 @@ impl Link {
         }
     }
 
-    /// Stores the packet that [`Link::pass_through`] returned last in the link again. The packet arrives at `at`,
+    /// Returns a packet to the link: the last packet that [`Link::pass_through`] returned. The packet arrives at `at`,
     /// before all other packets on this link.
     pub fn take_back(&mut self, packet: Packet, at: Time) {
         let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("`predicts_arrivals` is false") };

@@ -43,7 +43,7 @@ class Terms:
 
     pairs: Iterable[tuple[str, str]]
     code: bool = False
-    """True if the explanations are code."""
+    """True if the explanations are shown in a monospaced font, as code."""
 
 
 @dataclass(frozen=True)

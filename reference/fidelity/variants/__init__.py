@@ -140,7 +140,7 @@ class Cell:
         return hash_of(f"{said}{sorted(self.settings.items())}")
 
     def values_of(self, run: Run) -> Values:
-        """Returns each flow's values that are compared, measured over the whole run."""
+        """Returns the values of each flow that the page compares, measured over the whole run."""
         found = compare.measure(run, (0.0, run.scenario.duration_s))
         return {
             (flow, quantity): found.get((flow, quantity), math.nan)

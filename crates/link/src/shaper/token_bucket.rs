@@ -118,7 +118,7 @@ impl Shaper for TokenBucket {
         }
     }
 
-    /// Adds the tokens that arrive by `now`. The burst is a limit only once the packet has enough tokens.
+    /// Adds the tokens that arrive by `now`. The burst limits the tokens only after they are enough for the first packet.
     #[inline]
     fn advance_backlogged(&mut self, now: Time, wire: Bytes) {
         let enough = self.counted + self.wait(wire);

@@ -151,8 +151,8 @@ fn only_a_token_bucket_dequeues_from_an_empty_queue() {
     }
 }
 
-/// On merritt2010's line of 3000/1000 kbit/s, the token bucket of the downlink gets 1,500 bytes every 4 ms. A full packet
-/// takes 120 µs at the line rate.
+/// On merritt2010's line of 3000/1000 kbit/s, the token bucket of the downlink gets 1,500 bytes every 4 ms. The interface
+/// behind it sends a full packet in 120 µs.
 #[test]
 fn the_packets_of_a_refill_leave_as_a_burst_at_the_line_rate() {
     let (rate, shaper) = router(12_000);

@@ -31,7 +31,7 @@ pub const OWN_MARK: u32 = 0x6c6f_7073;
 pub enum WayIn {
     /// No arriving packets.
     Nothing,
-    /// Only returned probes (sensing packets).
+    /// Only the discipline's own probes (sensing packets), which the other end has sent back.
     Sensing,
     /// All arriving packets.
     All,

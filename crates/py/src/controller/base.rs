@@ -123,8 +123,8 @@ impl Controller {
         Ok(())
     }
 
-    /// Called before `on_established`, when the handshake has determined the feedback of ECN marks. `now_s` is 0 during
-    /// this call.
+    /// Called before `on_established`, when the handshake has determined how the peer reports ECN marks. `now_s` is 0
+    /// during this call.
     #[pyo3(text_signature = "($self, feedback)")]
     fn on_feedback_agreed(&self, _feedback: &str) {}
 

@@ -21,7 +21,7 @@ pub(crate) struct PassiveRtt {
     near_estimate: Estimate,
     /// The latest samples of the near half.
     near_recent: [Option<Duration>; 8],
-    /// Number of samples of the near half so far.
+    /// Number of RTT samples of the near half so far.
     near_samples: usize,
 }
 

@@ -44,7 +44,7 @@ impl Default for FqPieConfig {
 
 impl Part for FqPieConfig {
     const NAME: &'static str = "fq_pie";
-    const TEXT: &'static str = "FQ-PIE: a queue for each flow, served in turn, each under PIE.";
+    const TEXT: &'static str = "FQ-PIE: one queue for each flow, served in turn. PIE controls each queue.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<FqPieConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, LIMIT).typed(ValueType::Packets),

@@ -113,4 +113,4 @@ AGAINST_BUFFER = Plot(
     ticks=BUFFERS,
     axis=BUFFER,
 )
-"""The parts that all figures over the uplink buffer share."""
+"""The parts that are equal in all figures with the uplink buffer on the x-axis."""

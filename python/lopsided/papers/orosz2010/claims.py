@@ -313,7 +313,8 @@ def ratio_decides(m: Measurements) -> Verdict:
 
 @listed
 def buffers_above_bdp(m: Measurements) -> Verdict:
-    """The mean share of phase 3 varies by at most 10 % over upload buffers of 16 to 64 KiB, all above the BDP."""
+    """For upload buffers of 16 to 64 KiB, phase 3 takes the same mean fraction of the download's time, within 10 %. All
+    these buffers are larger than the BDP."""
     bdp = kilobytes("bandwidth-delay product of the path", metrics.bandwidth_delay_product_bytes(DOWN_BPS, 0.03))
     shares = [percent(f"phase 3 with uploads of {window} KiB", _bounded(m, window, 3, OTHERS)) for window in WINDOWS]
     return agree_within(0.1, shares, "difference of the shares").but(
