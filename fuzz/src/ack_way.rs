@@ -306,7 +306,7 @@ impl Way {
                 change(&mut self.passed, header);
             }
             self.queue.enqueue(packet, &mut cx);
-            while let Some(new) = self.queue.poll_originate() {
+            while let Some(new) = self.queue.sensing().and_then(|sensing| sensing.poll_originate()) {
                 let mut cx = Cx::new(self.now, NodeId(0), &mut self.accounting);
                 let sensing = cx.originate(new);
                 self.queue.enqueue(sensing, &mut cx);

@@ -174,7 +174,7 @@ impl MergePoint {
         batch.packets = std::mem::take(&mut self.coming);
         batch.sort(self.first, until);
         let stays = |at: &Time| *at > until;
-        let times = batch.packets.iter().map(|entering| time(entering));
+        let times = batch.packets.iter().map(time);
         self.first = if batch.order.len() == batch.packets.len() {
             Time::MAX
         } else {
@@ -214,14 +214,14 @@ impl MergePoint {
     /// Moves the packets in the last 75 % of the time span from `coming` to `later`.
     #[cold]
     fn put_aside(&mut self) {
-        let times = || self.coming.iter().map(|entering| time(entering));
+        let times = || self.coming.iter().map(time);
         let (Some(first), Some(last)) = (times().min(), times().max()) else { return };
         let border = first + (last - first) / MANY as u64;
         let (soon, later) = std::mem::take(&mut self.coming).into_iter().partition(|entering| time(entering) <= border);
         self.coming = soon;
         // Append these packets at the end, because the packets already in `later` were added earlier.
         self.later.extend::<Waiting>(later);
-        self.first_later = self.later.iter().map(|entering| time(entering)).min().unwrap_or(Time::MAX);
+        self.first_later = self.later.iter().map(time).min().unwrap_or(Time::MAX);
     }
 
     /// Returns the number and total size of the packets in this merge point.
@@ -264,7 +264,7 @@ impl Batch {
         buckets.clear();
         buckets.resize(bucket(until) + 2, 0);
         let enters = |(_, at): &(u32, Time)| *at <= until;
-        let times = || (0..).zip(packets.iter().map(|entering| time(entering))).filter(enters);
+        let times = || (0..).zip(packets.iter().map(time)).filter(enters);
         // Counting sort: first count the packets of each bucket. The running sums are then the positions at which the
         // buckets begin.
         for (_, at) in times() {
