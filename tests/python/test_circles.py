@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,11 +38,21 @@ def test_crates_have_no_dependency_cycle_between_files(crate):
     assert not circles, "\n".join(" -> ".join(circle) for circle in circles)
 
 
+def test_the_folders_of_tcp_have_no_dependency_cycle():
+    folders = Crate(CRATES / "tcp" / "src").folders()
+    assert not cycles(folders)
+    # The parts of the sender know nothing of recovery, and recovery knows nothing of the connection.
+    assert "send" in folders["recovery"]
+    assert {"recovery", "send"} <= folders["sender"]
+    assert "sender" in folders["connection"]
+
+
 def test_a_dependency_cycle_is_found(tmp_path):
     (tmp_path / "lib.rs").write_text("mod a;\nmod b;\npub use a::{A, make};\n")
     (tmp_path / "a.rs").write_text("use super::b::B;\npub struct A(B);\npub fn make() {}\n")
     (tmp_path / "b.rs").write_text('table! {\n    /// Rows.\n    B of Row as "b" {}\n}\nfn of() { crate::make(); }\n')
     assert [sorted(circle) for circle in Crate(tmp_path).circles()] == [["a.rs", "b.rs"]]
+    assert cycles(Crate(tmp_path).folders()) == [{"a", "b"}]
 
 
 class Crate:
@@ -114,24 +125,41 @@ class Crate:
             if (path := self.path(module, written.split("::"))) is not None:
                 yield path
 
-    def circles(self) -> list[list[str]]:
-        """Returns the dependency cycles. Each is a group of files that depend on each other."""
-        arrows = {
+    @cached_property
+    def arrows(self) -> dict[Module, set[Module]]:
+        """For each module, the modules of the crate that it depends on."""
+        return {
             module: {home for path in self.used(module) if (home := self.home(path)) is not None and home != module}
             for module in self.files
         }
-        reach = {module: reachable(arrows, module) for module in arrows}
-        left, circles = set(arrows), []
-        while left:
-            module = min(left)
-            circle = {module} | {other for other in reach[module] if module in reach[other]}
-            left -= circle
-            if len(circle) > 1:
-                circles.append(sorted(self.files[each] for each in circle))
-        return circles
+
+    def circles(self) -> list[list[str]]:
+        """Returns the dependency cycles. Each is a group of files that depend on each other."""
+        return [sorted(self.files[module] for module in circle) for circle in cycles(self.arrows)]
+
+    def folders(self) -> dict[str, set[str]]:
+        """Returns, for each folder and each file in the crate's folder, the others that it depends on."""
+        found: dict[str, set[str]] = {module[0]: set() for module in self.files if module}
+        for module, others in self.arrows.items():
+            if module:
+                found[module[0]] |= {other[0] for other in others if other} - {module[0]}
+        return found
 
 
-def reachable(arrows: dict[Module, set[Module]], start: Module) -> set[Module]:
+def cycles(arrows: dict[Any, set[Any]]) -> list[set[Any]]:
+    """Returns the groups of nodes that can reach each other."""
+    reach = {node: reachable(arrows, node) for node in arrows}
+    left, found = set(arrows), []
+    while left:
+        node = min(left)
+        circle = {node} | {other for other in reach[node] if node in reach[other]}
+        left -= circle
+        if len(circle) > 1:
+            found.append(circle)
+    return found
+
+
+def reachable(arrows: dict[Any, set[Any]], start: Any) -> set[Any]:
     found, ahead = set(), [start]
     while ahead:
         new = arrows[ahead.pop()] - found

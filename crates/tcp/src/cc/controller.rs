@@ -1,6 +1,5 @@
 //! The interface between a congestion control and the connection.
 
-use crate::ecn::Feedback;
 use crate::profile::{ByteCounting, FastRecovery, Profile};
 use lopsided_core::tcp_event::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
@@ -128,6 +127,19 @@ pub enum Signal {
         /// Number of consecutive timeouts, including this one.
         consecutive: u32,
     },
+}
+
+/// The way in which the receiver reports CE marks to the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// No feedback: packets are not ECN-capable.
+    None,
+    /// One signal per round trip: the receiver sets ECE until the sender's CWR arrives (RFC 3168 section 6.1.3).
+    Classic,
+    /// The ECE flag of each ACK reports whether the acknowledged segments were marked (RFC 8257 section 3.2).
+    DctcpEcho,
+    /// Counters of all marked packets and bytes (RFC 9768).
+    Accurate,
 }
 
 /// The ECN mode that a controller requires.

@@ -6,7 +6,7 @@
 
 use super::Connection;
 use super::input::DataSegment;
-use crate::ecn::Feedback;
+use crate::cc::Feedback;
 use crate::receive::ack_policy::Arrival;
 use crate::send::AckInfo;
 use lopsided_core::packet::{Flags, TcpHeader};

@@ -4,7 +4,8 @@
 use super::conn_event::{ConnError, ConnEvent};
 use super::urgent::OldAck;
 use super::{Answer, Connection};
-use crate::ecn::{AceFeedback, Feedback};
+use crate::cc::Feedback;
+use crate::ecn::AceFeedback;
 use crate::receive::ack_policy::{Arrival, ArrivedData, PeerFeedback};
 use crate::send::AckInfo;
 use lopsided_core::packet::{Flags, TcpHeader};

@@ -19,16 +19,18 @@ mod socket_options;
 mod urgent;
 
 pub use conn_event::{ConnError, ConnEvent, ReadError, WriteError};
-pub use segment::{Next, Outgoing, Segment};
+pub use segment::{Outgoing, Segment};
 
+use crate::cc::Feedback;
 use crate::config::{ConnConfig, Endpoint, KeepAlive};
-use crate::ecn::{EcnState, Feedback};
+use crate::ecn::EcnState;
 use crate::info::{Counters, EcnCounts, OptionsInUse, RttStats, TcpInfo};
 use crate::profile::{MetricsSave, Profile};
 use crate::receive::ack_policy::SenderView;
 use crate::receive::{AckContext, AckScheduler, Receiver, SegmentSizes, window_scale};
 use crate::remembered::Remembered;
-use crate::send::{Sender, TimestampClock};
+use crate::send::TimestampClock;
+use crate::sender::Sender;
 use conn_event::Readiness;
 use handshake::Handshake;
 use lopsided_core::tcp_event::{AckReason, CaState, State, TcpEvent, TcpEventMask, TimedTcpEvent, TimerKind};

@@ -1,10 +1,10 @@
 //! The segments that a connection sends (SYNs, data, probes, acknowledgements and resets) and their headers.
 
 use super::Connection;
-use super::segment::{Next, Outgoing, Segment};
+use super::segment::{Outgoing, Segment};
 use super::urgent::OldAck;
 use crate::ecn::OptionFit;
-use crate::send::{Piece, PieceKind};
+use crate::sender::{Next, Piece, PieceKind};
 use lopsided_core::packet::{AccEcnOption, Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{Seq, Time};

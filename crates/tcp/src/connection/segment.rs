@@ -1,5 +1,6 @@
 //! The segments that a connection passes to its host.
 
+use crate::sender::Next;
 use lopsided_core::packet::TcpHeader;
 use lopsided_core::{Ecn, Payload};
 
@@ -26,19 +27,6 @@ pub struct Outgoing {
     pub ecn: Ecn,
     /// The kind of segment that can be sent immediately after this one, at the same instant.
     pub next: Next,
-}
-
-/// The kind of segment that can be sent immediately after another segment, at the same instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
-pub enum Next {
-    /// No segment is ready. Another call would change nothing.
-    Nothing,
-    /// A full segment of new data is ready. Call [`write_full_segment`](super::Connection::write_full_segment) before
-    /// any other function of the connection.
-    Full,
-    /// Unknown: call [`write_segment`](super::Connection::write_segment).
-    Open,
 }
 
 impl Outgoing {

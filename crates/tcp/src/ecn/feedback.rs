@@ -1,20 +1,7 @@
-//! The kinds of ECN feedback, and the header bits that carry the feedback.
+//! The header bits that carry ECN feedback.
 
 use lopsided_core::Ecn;
 use lopsided_core::packet::Flags;
-
-/// The way in which the receiver reports CE marks to the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feedback {
-    /// No feedback: packets are not ECN-capable.
-    None,
-    /// One signal per round trip: the receiver sets ECE until the sender's CWR arrives (RFC 3168 section 6.1.3).
-    Classic,
-    /// The ECE flag of each ACK reports whether the acknowledged segments were marked (RFC 8257 section 3.2).
-    DctcpEcho,
-    /// Counters of all marked packets and bytes (RFC 9768).
-    Accurate,
-}
 
 /// Returns the bits AE, CWR and ECE as a 3-bit number (the ACE field).
 pub(crate) fn ace_of(flags: Flags) -> u8 {

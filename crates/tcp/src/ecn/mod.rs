@@ -5,7 +5,6 @@ mod feedback;
 mod negotiation;
 
 pub(crate) use accurate::{AccEcnSender, AceFeedback, NewlyDelivered, OptionFit};
-pub use feedback::Feedback;
 #[cfg(test)]
 pub(crate) use feedback::flags_of;
 pub(crate) use negotiation::EcnState;

@@ -9,8 +9,8 @@
 //! packets.
 
 use super::accurate::{AccEcnReceiver, AceFeedback, OptionFit, first_option};
-use super::feedback::{Feedback, ace_of, flags_of, handshake_ace};
-use crate::cc::{Controller, EcnUse};
+use super::feedback::{ace_of, flags_of, handshake_ace};
+use crate::cc::{Controller, EcnUse, Feedback};
 use crate::profile::{EcnRule, Profile};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, Flags, TcpHeader};

@@ -7,7 +7,6 @@ mod freebsd;
 mod linux;
 mod ns2;
 mod rules;
-mod settings;
 mod windows;
 
 pub use rules::{
@@ -15,7 +14,6 @@ pub use rules::{
     LossDetection, MetricsSave, Nagle, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TickSamples, TimerGrain,
     Undo, WindowShare, WindowUpdate,
 };
-pub use settings::{DelayedAck, StackConfig, Switch};
 
 use lopsided_core::{Bytes, Duration};
 

@@ -5,7 +5,7 @@ use lopsided_core::{Duration, Time};
 
 /// The activity of a sender at one instant, or the limit that blocks the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Occupation {
+pub(crate) enum Occupation {
     /// All written data is acknowledged.
     #[default]
     Idle,
@@ -19,7 +19,7 @@ pub(super) enum Occupation {
 
 /// Accumulated time in each state.
 #[derive(Debug, Default)]
-pub(super) struct BusyTime {
+pub(crate) struct BusyTime {
     occupation: Occupation,
     since: Time,
     /// Time spent in each state up to `since`, indexed by [`Occupation`].

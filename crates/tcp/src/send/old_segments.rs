@@ -3,7 +3,7 @@
 
 /// The range of the stream that is cut into segments of the old size.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OldSegments {
+pub(crate) struct OldSegments {
     from: u64,
     end: u64,
     size: u64,

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// The end offsets of the segments that carry PSH.
 #[derive(Debug, Default)]
-pub(super) struct PushMarks {
+pub(crate) struct PushMarks {
     /// Stream offsets in ascending order.
     marks: VecDeque<u64>,
     /// Start offset of the last segment of the stream.
@@ -25,7 +25,7 @@ pub(super) struct PushMarks {
 
 /// The state of the stream at a write.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WriteState {
+pub(crate) struct WriteState {
     /// End of the stream before this write.
     pub from: u64,
     /// End of the stream after this write.

@@ -1,10 +1,10 @@
 //! The keys by which a scenario may change a profile, one entry per key.
 
-use super::{
+use crate::AckSettings;
+use crate::profile::{
     BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, LossDetection, MetricsSave,
     Profile, WindowUpdate,
 };
-use crate::AckSettings;
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::ValueType::{Flag, Integer, Part as Table, Size, Time, Window, Word};
 use lopsided_spec::{Amount, Choice, Fault, Key, KeyInfo, Part, PartInfo, Setting, Value, ValueType, key};

@@ -1,13 +1,11 @@
 //! Processes an acknowledgement for the sender (RFC 9293 section 3.10.7.4, RFC 2018, RFC 2883).
 
-use super::ack_outcome::{AckInfo, AckOutcome};
+use super::Sender;
 use super::ack_ranges::{Range, Ranges};
-use super::buffer_limit::Growth;
-use super::flight::Flight;
-use super::sender::Sender;
 use crate::cc::{Acked, RateSample};
 use crate::ecn::{AceFeedback, NewlyDelivered};
 use crate::profile::{CwndReduction, LossDetection, RtoRule};
+use crate::send::{AckInfo, AckOutcome, Flight, Growth};
 use lopsided_core::tcp_event::{CaState, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
 

@@ -1,12 +1,24 @@
 //! Chooses the next segment to send: a probe, lost data, or new data that fits both windows.
 
-use super::flight::Flight;
-use super::sender::Sender;
-use crate::connection::Next;
+use super::Sender;
 use crate::profile::IdleRestart;
 use crate::recovery::Recovery;
+use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, Limit, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
+
+/// The kind of segment that can be sent immediately after another segment, at the same instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+pub enum Next {
+    /// No segment is ready. Another call would change nothing.
+    Nothing,
+    /// A full segment of new data is ready. Call [`write_full_segment`](crate::Connection::write_full_segment) before
+    /// any other function of the connection.
+    Full,
+    /// Unknown: call [`write_segment`](crate::Connection::write_segment).
+    Open,
+}
 
 /// Time until the next attempt after the host's own interface refused a segment: Linux's `TCP_RESOURCE_PROBE_INTERVAL`.
 const RESOURCE_PROBE_INTERVAL: Duration = Duration::from_millis(500);

@@ -1,8 +1,7 @@
 //! Fast path for an ACK of new data while no loss is known. The result is the same as with [`Sender::handle_ack`].
 
-use super::ack_outcome::{AckInfo, AckOutcome};
-use super::rate_sample::NewestDelivered;
-use super::sender::Sender;
+use super::Sender;
+use crate::send::{AckInfo, AckOutcome, NewestDelivered};
 use lopsided_core::Time;
 
 impl Sender {

@@ -2,22 +2,23 @@
 //!
 //! `ack` processes acknowledgements, and `transmit` chooses the next segment.
 
-use super::buffer::SendBuffer;
-use super::buffer_limit::{SendBufferLimit, SendBufferState};
-use super::busy_time::{BusyTime, Occupation, Spent};
-use super::flight::Flight;
-use super::holding_back::HoldingBack;
-use super::old_segments::OldSegments;
-use super::pacing::Pacing;
-use super::peer_window::PeerWindow;
-use super::push_marks::{PushMarks, WriteState};
-use super::timestamp_clock::TimestampClock;
-use super::window_use::WindowUse;
+mod ack;
+mod ack_ranges;
+mod plain_ack;
+mod transmit;
+
+pub use transmit::Next;
+pub(crate) use transmit::{Piece, PieceKind};
+
 use crate::cc::{Controller, PathState};
 use crate::ecn::AccEcnSender;
 use crate::info::RttStats;
 use crate::profile::{Profile, PushRule};
 use crate::recovery::{NoAnswer, Recovery, TIMEOUTS_MAX};
+use crate::send::{
+    BusyTime, Flight, HoldingBack, Occupation, OldSegments, Pacing, PeerWindow, PushMarks, SendBuffer, SendBufferLimit,
+    SendBufferState, Spent, TimestampClock, WindowUse, WriteState,
+};
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{BitRate, Bytes, Duration, Payload, Seq, Time};
 use std::sync::Arc;
@@ -29,38 +30,38 @@ pub(crate) struct Sender {
     pub recovery: Recovery,
     pub window: PeerWindow,
     pub rtt_stats: RttStats,
-    pub(super) buffer: SendBuffer,
-    pub(super) push_marks: PushMarks,
-    pub(super) old_segments: OldSegments,
-    pub(super) pacing: Pacing,
-    pub(super) window_use: WindowUse,
+    buffer: SendBuffer,
+    push_marks: PushMarks,
+    old_segments: OldSegments,
+    pacing: Pacing,
+    window_use: WindowUse,
     /// Number of full segments that may still be sent without further checks, provided that no other call intervenes.
-    pub(super) run: u64,
-    pub(super) limit: SendBufferLimit,
+    run: u64,
+    limit: SendBufferLimit,
     /// Sequence number of the first data byte.
     first_data_seq: Seq,
     /// True if the application has closed its direction.
     closed: bool,
     /// True if the FIN must follow the data in a separate segment.
-    pub(super) fin_follows: bool,
+    fin_follows: bool,
     /// True if the FIN is acknowledged.
-    pub(super) fin_acked: bool,
+    fin_acked: bool,
     pub hold: HoldingBack,
     /// Upper limit of the pacing rate that the application set (SO_MAX_PACING_RATE).
     max_pacing_rate: Option<BitRate>,
     /// End offset of the last short segment that was sent (Minshall's SND.SML).
-    pub(super) snd_sml: u64,
+    snd_sml: u64,
     /// Time at which new or retransmitted data was last sent.
-    pub(super) last_data_at: Option<Time>,
+    last_data_at: Option<Time>,
     /// Time at which an acceptable segment last arrived.
-    pub(super) last_received_at: Option<Time>,
+    last_received_at: Option<Time>,
     /// True if a window probe must be sent.
-    pub(super) window_probe_due: bool,
+    window_probe_due: bool,
     /// Number of window probes that were sent since the peer last answered.
-    pub(super) probes_out: u32,
+    probes_out: u32,
     busy: BusyTime,
     /// State of accurate ECN: the peer's counters of CE marks.
-    pub(super) accurate: Option<Box<AccEcnSender>>,
+    accurate: Option<Box<AccEcnSender>>,
     /// The phase of the congestion control in the last trace event.
     phase: &'static str,
 }
@@ -232,7 +233,7 @@ impl Sender {
 
     /// Records a trace event if the phase of the congestion control has changed.
     #[inline]
-    pub(super) fn trace_phase(&mut self) {
+    fn trace_phase(&mut self) {
         if self.flight.trace.wants(TcpEventMask::CONGESTION) {
             let to = self.flight.controller.state().phase;
             let from = std::mem::replace(&mut self.phase, to);
@@ -243,7 +244,7 @@ impl Sender {
     }
 
     /// Notifies the controller that data is sent while nothing is outstanding.
-    pub(super) fn on_restart(&mut self, now: Time) {
+    fn on_restart(&mut self, now: Time) {
         // tcp_cwnd_event, CA_EVENT_TX_START: CUBIC shifts its epoch by the idle time.
         let idle = self.last_data_at.map_or(Duration::ZERO, |last| now.saturating_since(last));
         let path = self.path();
@@ -254,7 +255,7 @@ impl Sender {
 
     /// Records the limit that keeps the sender from sending now.
     #[inline]
-    pub(super) fn limited(&mut self, now: Time, by: Limit) {
+    fn limited(&mut self, now: Time, by: Limit) {
         self.flight.trace.limited(by);
         let occupation = match by {
             Limit::Receiver => Occupation::ReceiverLimited,
@@ -336,7 +337,7 @@ impl Sender {
     }
 
     /// Grows an automatically sized send buffer to the size that the current congestion window requires.
-    pub(super) fn provide_buffer(&mut self) {
+    fn provide_buffer(&mut self) {
         let cwnd = self.flight.controller.cwnd().get();
         self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());
     }
@@ -347,7 +348,7 @@ impl Sender {
         if self.flight.controller.owns_recovery() { 3 } else { 2 }
     }
 
-    pub(super) fn buffer_state(&self) -> SendBufferState {
+    fn buffer_state(&self) -> SendBufferState {
         SendBufferState {
             len: self.buffer.len(),
             joined: self.joined(),
