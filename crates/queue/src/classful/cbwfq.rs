@@ -15,7 +15,8 @@
 //! Not modelled: bandwidth in per cent, and flow queues in the default class (use `fq_codel` or `wfq` inside).
 
 use crate::classful::classes::Classes;
-use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
+use crate::classful::settings::{self, CLASSIFY, DEFAULT_CLASS};
+use crate::{Backlog, Class, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
 
@@ -96,21 +97,12 @@ impl Part for CbwfqConfig {
     const KEYS: &'static [Key<CbwfqConfig>] = &[
         key("classes", |part: &mut Self| &mut part.classes, "The classes.")
             .default_text("one class with priority and one class without"),
-        key(
-            "classify",
-            |part: &mut Self| &mut part.classify,
-            "Rules that select the class of a packet; classes are numbered from 0. The first rule that matches applies.",
-        )
-        .default_text("DSCP 46 (EF) to class 0"),
-        key("default_class", |part: &mut Self| &mut part.default_class, "The class of packets that no rule matches.")
-            .default_text("the last"),
+        key("classify", |part: &mut Self| &mut part.classify, CLASSIFY).default_text("DSCP 46 (EF) to class 0"),
+        key("default_class", |part: &mut Self| &mut part.default_class, DEFAULT_CLASS).default_text("the last"),
     ];
 
     fn check(&self) -> Result<(), Fault> {
-        if self.classes.is_empty() {
-            return Err(Fault::new("classes", "there must be at least one class"));
-        }
-        self.classes.iter().try_for_each(Part::check)
+        settings::check(&self.classes)
     }
 }
 
@@ -172,20 +164,15 @@ impl Cbwfq {
     /// Returns an error if the settings of the discipline or of a class's queue are invalid.
     pub fn new(config: &CbwfqConfig, place: &QueuePlace<'_>) -> Result<Cbwfq, Fault> {
         config.check()?;
-        let default = config.default_class.map_or(config.classes.len() - 1, |class| class as usize);
-        let classifier = Classifier { rules: config.classify.clone(), default };
-        let child = |(number, class): (usize, &CbwfqClass)| -> Result<(String, Box<dyn Qdisc>), Fault> {
-            let queue = class.queue.build(place.seed, &format!("{}/class {number}", place.role))?;
-            Ok((format!("class {number}"), Box::new(queue)))
-        };
-        let children = config.classes.iter().enumerate().map(child).collect::<Result<_, _>>()?;
+        let queues = config.classes.iter().map(|class| &class.queue);
+        let classes = settings::around(queues, &config.classify, config.default_class, place)?;
         let share = |class: &CbwfqClass| {
             let depth = class.burst.map_or(200_000_000, |burst| nanos_at(class.bandwidth, burst));
             let policer = class.priority.then_some(Tokens { depth, left: depth, counted: Time::ZERO });
             Share { bandwidth: class.bandwidth, start: 0, policer }
         };
         let shares = config.classes.iter().map(share).collect();
-        Ok(Cbwfq { classes: Classes::new(classifier, children, "class")?, shares, clock: 0 })
+        Ok(Cbwfq { classes, shares, clock: 0 })
     }
 
     /// Returns the class to serve next and its finish time. Priority classes come first.

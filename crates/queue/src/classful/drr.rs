@@ -9,7 +9,8 @@
 
 use crate::bounds;
 use crate::classful::classes::Classes;
-use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
+use crate::classful::settings::{self, CLASSIFY, DEFAULT_CLASS};
+use crate::{Backlog, Class, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
 use lopsided_core::{Bytes, Cx, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
 use std::collections::VecDeque;
@@ -72,21 +73,12 @@ impl Part for DrrConfig {
     const TEXT: &'static str = "Deficit round robin: classes share the line in proportion to their quanta.";
     const KEYS: &'static [Key<DrrConfig>] = &[
         key("classes", |drr: &mut Self| &mut drr.classes, "The classes that take turns.").default_text("two classes"),
-        key(
-            "classify",
-            |drr: &mut Self| &mut drr.classify,
-            "Rules that select the class of a packet; classes are numbered from 0. The first rule that matches applies.",
-        )
-        .default_text("TCP to class 0"),
-        key("default_class", |drr: &mut Self| &mut drr.default_class, "The class of packets that no rule matches.")
-            .default_text("the last"),
+        key("classify", |drr: &mut Self| &mut drr.classify, CLASSIFY).default_text("TCP to class 0"),
+        key("default_class", |drr: &mut Self| &mut drr.default_class, DEFAULT_CLASS).default_text("the last"),
     ];
 
     fn check(&self) -> Result<(), Fault> {
-        if self.classes.is_empty() {
-            return Err(Fault::new("classes", "there must be at least one class"));
-        }
-        self.classes.iter().try_for_each(Part::check)
+        settings::check(&self.classes)
     }
 }
 
@@ -122,20 +114,10 @@ impl Drr {
     /// Returns an error if the settings of the discipline or of a class's queue are invalid.
     pub fn new(config: &DrrConfig, place: &QueuePlace<'_>) -> Result<Drr, Fault> {
         config.check()?;
-        let last = config.classes.len() - 1;
-        let default = config.default_class.map_or(last, |class| class as usize);
-        let classifier = Classifier { rules: config.classify.clone(), default };
-        let child = |(number, class): (usize, &DrrClass)| -> Result<(String, Box<dyn Qdisc>), Fault> {
-            let queue = class.queue.build(place.seed, &format!("{}/class {number}", place.role))?;
-            Ok((format!("class {number}"), Box::new(queue)))
-        };
-        let children = config.classes.iter().enumerate().map(child).collect::<Result<_, _>>()?;
+        let queues = config.classes.iter().map(|class| &class.queue);
+        let classes = settings::around(queues, &config.classify, config.default_class, place)?;
         let turn = |class: &DrrClass| Turn { quantum: class.quantum.get(), deficit: 0, listed: false };
-        Ok(Drr {
-            classes: Classes::new(classifier, children, "class")?,
-            rounds: config.classes.iter().map(turn).collect(),
-            active: VecDeque::new(),
-        })
+        Ok(Drr { classes, rounds: config.classes.iter().map(turn).collect(), active: VecDeque::new() })
     }
 
     /// Removes the class at the front from the round.

@@ -7,6 +7,7 @@ pub(crate) mod classes;
 mod classifier;
 mod drr;
 mod prio;
+pub(crate) mod settings;
 mod wfq;
 
 pub use cbwfq::{Cbwfq, CbwfqClass, CbwfqConfig};

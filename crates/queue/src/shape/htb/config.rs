@@ -1,5 +1,6 @@
 //! The settings of HTB, with the names and defaults of tc-htb(8).
 
+use crate::classful::settings::{CLASSIFY, DEFAULT_CLASS};
 use crate::{QueueConfig, Rule};
 use lopsided_core::{BitRate, Bytes};
 use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
@@ -94,14 +95,8 @@ impl Part for HtbConfig {
     const KEYS: &'static [Key<HtbConfig>] = &[
         key("classes", |htb: &mut Self| &mut htb.classes, "The classes; a parent comes before its children.")
             .default_text("one class with 1 Mbit/s"),
-        key(
-            "classify",
-            |htb: &mut Self| &mut htb.classify,
-            "Rules that select the class of a packet; classes are numbered from 0. The first rule that matches applies.",
-        )
-        .default_text("none"),
-        key("default_class", |htb: &mut Self| &mut htb.default_class, "The class of packets that no rule matches.")
-            .default_text("the last"),
+        key("classify", |htb: &mut Self| &mut htb.classify, CLASSIFY).default_text("none"),
+        key("default_class", |htb: &mut Self| &mut htb.default_class, DEFAULT_CLASS).default_text("the last"),
         key("r2q", |htb: &mut Self| &mut htb.r2q, "A class without its own `quantum` has the quantum rate / 8 / r2q."),
         key(
             "overhead",
