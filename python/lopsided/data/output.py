@@ -17,7 +17,7 @@ import os
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def whole_file(path: Path) -> Generator[Path]:
     """Yields a temporary file that replaces `path` if the block succeeds. A symbolic link is kept, and its target is
     replaced."""
     path = real(path)
-    with _staging(path) as folder, told(path):
+    with staging(path) as folder, told(path):
         temporary = folder / path.name
         yield temporary
         temporary.replace(path)
@@ -87,34 +87,13 @@ def is_our_picture(path: Path) -> bool:
 
 
 @contextmanager
-def whole_folder(place: Path, check: Callable[[], None], keep: Callable[[Path], Iterable[Path]]) -> Generator[Path]:
-    """Yields an empty folder to write to. The folder replaces `place` if the block succeeds.
+def staging(place: Path) -> Generator[Path]:
+    """Yields an empty, locked folder next to `place`, and removes the folder after the block.
 
-    Parameters
-    ----------
-    place
-        The folder to write. If it is a symbolic link, its target is replaced.
-    check
-        Raises an error if `place` must not be replaced. This function is called before and after the block, because
-        another program may write to `place` in between.
-    keep
-        Called after the block with the written folder. Returns the relative paths of files in `place` to keep.
-
-    Raises
-    ------
-    FolderError
-        If another process is writing this folder, or if the file system reports an error.
+    The block writes to the folder, and `put` moves the folder to `place`. If `place` is a symbolic link, the folder is
+    next to the link's target. Raises FolderError if another process is writing the folder, or if the file system
+    reports an error.
     """
-    with _staging(place) as folder:
-        check()
-        yield folder
-        check()
-        _put(folder, place, keep(folder))
-
-
-@contextmanager
-def _staging(place: Path) -> Generator[Path]:
-    """Yields an empty, locked folder next to `place`, and removes the folder after the block."""
     place = real(place)
     folder = _hidden(place, _WRITING)
     with told(place):
@@ -201,8 +180,9 @@ def alone(folder: Path) -> Generator[None]:
         locks.close_folder(lock, folder.resolve())
 
 
-def _put(folder: Path, place: Path, keep: Iterable[Path]) -> None:
-    """Adds the files in `keep` to the finished folder, and moves the folder to its final path in one step."""
+def put(folder: Path, place: Path, keep: Iterable[Path] = ()) -> None:
+    """Adds the files of `place` with the relative paths `keep` to the written folder. Then the folder replaces `place`
+    in one step."""
     place = real(place)
     for name in keep:
         target = folder / name
@@ -244,7 +224,7 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _bring_back(place: Path) -> None:
-    """Restores the earlier folder if the process was killed between the steps of `_put`."""
+    """Restores the earlier folder if the process was killed between the steps of `put`."""
     old = _hidden(place, _OLD)
     if old.exists():
         if place.exists():

@@ -48,16 +48,16 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
     FolderError
         If `place` must not be written, or if the block did not write a manifest.
     """
-
-    def keep(folder: Path) -> list[Path]:
-        if not (folder / MANIFEST).is_file():
-            raise FolderError(f"nothing was written for {place}")
-        return _others(place, _files(folder))
-
     # This check comes first, so that a rejected command changes nothing.
     check(place, overwrite)
-    with output.whole_folder(place, lambda: check(place, overwrite), keep) as folder:
+    with output.staging(place) as folder:
+        check(place, overwrite)
         yield folder
+        # Another program may have written to `place` in the meantime.
+        check(place, overwrite)
+        if not (folder / MANIFEST).is_file():
+            raise FolderError(f"nothing was written for {place}")
+        output.put(folder, place, keep=_others(place, _files(folder)))
 
 
 def check(place: Path, overwrite: bool) -> None:

@@ -67,12 +67,12 @@ def writing(folder: Path, paper: str) -> Generator[Path]:
     OccupiedError
         If `folder` contains a file that is not part of an earlier report.
     """
-
-    def keep(_: Path) -> list[Path]:
-        return [path.relative_to(folder) for path in _of_parts(folder)]
-
-    with output.whole_folder(folder, lambda: check(folder), keep) as temporary:
+    with output.staging(folder) as temporary:
+        check(folder)
         yield temporary
         files = sorted(str(path.relative_to(temporary)) for path in temporary.rglob("*") if path.is_file())
         manifest = {"kind": KIND, "paper": paper, "files": files}
         (temporary / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        # Another program may have written to the folder in the meantime.
+        check(folder)
+        output.put(temporary, folder, keep=[path.relative_to(folder) for path in _of_parts(folder)])
