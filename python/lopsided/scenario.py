@@ -20,6 +20,7 @@ from lopsided.data import run_folder as folders
 from lopsided.data.catalogue import run_tables
 from lopsided.data.run_tables import RunTables
 from lopsided.data.running import Running
+from lopsided.data.suggestions import meant
 from lopsided.errors import FolderError, ScenarioError, UsageError
 from lopsided.run_options import MOST_THREADS, PcapPoint, RunOptions
 from lopsided.settings import Tables, overrides, scenario_text
@@ -517,9 +518,15 @@ def _other_format(path: Path, text: str) -> str | None:
 def _missing(path: Path) -> str:
     if re.match(r"[a-z]+:/", str(path)):
         return f"{path} is a web address; a scenario is a file on this machine"
-    example = examples.of_path(path)
-    wrote = f"; `lopsided new {path} --example {example}` writes the example of that name" if example else ""
-    return f"{path} does not exist{wrote}"
+    if (example := examples.of_path(path)) is not None:
+        written = path.with_suffix(".toml")
+        if written.exists():
+            return f"{path} does not exist; did you mean {written}?"
+        return f"{path} does not exist; `lopsided new {written} --example {example}` writes the example of that name"
+    folder = path.parent
+    there = [each.name for each in folder.glob("*.toml")] if folder.is_dir() else []
+    near = meant(path.name, there, likeness=0.8)
+    return f"{path} does not exist" + (f"; did you mean {folder / near}?" if near else "")
 
 
 def _read(path: Path) -> str:

@@ -498,3 +498,45 @@ def test_options_that_abbreviate_settings_name_valid_settings(adsl):
     for setting in hints._KEYS.values():
         key, _, value = setting.partition("=")
         adsl.with_(**{key: value.strip('"')})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run", "`lopsided run` needs FILE"),
+        ("run --set", "--set needs a value"),
+        ("run dumbbell", "`lopsided new dumbbell.toml --example dumbbell` writes the example"),
+        ("run adsl", "adsl does not exist; did you mean adsl.toml?"),
+        ("run adls.toml", "adls.toml does not exist; did you mean adsl.toml?"),
+        ("explain adsl.toml", "adsl.toml is a scenario: `lopsided run adsl.toml` writes a run folder"),
+        ("plot goodput run", "name the run folder first: lopsided plot run goodput"),
+        ("aqm adsl.toml --queue codel", "Did you mean --queues?"),
+        ("fairness cubic bbr", "takes options, for example --cc cubic,bbr"),
+        ("fairness --link 100", "--link: 100 bit/s: did you mean 100 Mbit/s?"),
+        ("ackpath adsl.toml --preset docsis30-100-10", "leave out one of them"),
+        ("ackpath adsl.toml --remedies filters", "no remedy is called 'filters'; did you mean 'filter'?"),
+        ("page --out page", "a page must end in .html"),
+        ("compare adsl.toml --worlds sim,linux", "no world called 'linux'; did you mean 'kernel'?"),
+        ("reproduce merritt2010 --figure", "`lopsided reproduce --help` shows examples"),
+        ("fetch http://127.0.0.1:9/x --connections 8", "--connections is called --streams here"),
+        ("run --hlep", "`lopsided run --help` lists the options"),
+    ],
+)
+def test_a_likely_mistake_gets_a_suggestion(words, said, adsl_file, tmp_path, monkeypatch, capsys):
+    (tmp_path / "adsl.toml").write_text(adsl_file.read_text())
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(words.split()) == 2
+    told = capsys.readouterr().err
+    assert said in " ".join(told.split())
+    assert "setting of the scenario" not in told
+
+
+def test_mistakes_about_a_run_get_a_suggestion(adsl_run, tmp_path, capsys):
+    folder = str(adsl_run.save(tmp_path / "run"))
+    for words, said in (
+        (["plot", folder, "throughput"], "did you mean 'goodput'?"),
+        (["explain", folder, "--flow", "downlaod"], "did you mean 'download'?"),
+        (["explain", folder, "--from", "500s"], "the measurement ends at 20 s"),
+    ):
+        assert cli.invoke(words) == 2
+        assert said in " ".join(capsys.readouterr().err.split())

@@ -128,7 +128,7 @@ UNUSED = [
     (["plot", "x", "queue", "--flow", "download"], "--flow does not apply to the figure 'queue'"),
     (["plot", "x", "rtt", "--average", "1s"], "--average does not apply to the figure 'rtt'"),
     (["new", "x.toml", "--example", "adsl", "--down", "5M"], "an example has its own line"),
-    (["ackpath", "FILE", "--preset", "lte-50-15"], "name a scenario file, or an access line"),
+    (["ackpath", "FILE", "--preset", "lte-50-15"], "leave out one of them"),
 ]
 """Command lines with an option that would have no effect, each with a part of the expected error message."""
 

@@ -239,12 +239,12 @@ def _command(arguments: Sequence[str]) -> object:
     try:
         return app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
-        from lopsided.cli.hints import hint, without_far_suggestion
+        from lopsided.cli.hints import hint, message
 
         if isinstance(error, cyclopts.UnusedCliTokensError):
             print_error(f"unexpected argument: {' '.join(error.unused_tokens or [])}")
         else:
-            print_error(without_far_suggestion(" ".join(str(error).split())))
+            print_error(message(error))
         if said := hint(error, arguments):
             print_note(said)
         return 2

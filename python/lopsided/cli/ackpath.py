@@ -90,7 +90,9 @@ def ackpath(
 
 def _scenario(file: Path | None, preset: str | None, settings: Settings, own: OwnCode) -> Scenario:
     """Loads the scenario file, or returns a scenario with a download and an upload on the preset's line."""
-    if (file is None) == (preset is None):
+    if file is not None and preset is not None:
+        raise UsageError(f"{file} and --preset {preset} both describe the line: leave out one of them")
+    if file is None and preset is None:
         raise UsageError("name a scenario file, or an access line: --preset NAME (`lopsided list presets`)")
     if file is not None:
         return load(file, settings, own)

@@ -6,10 +6,24 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import ANSWER, NOTHING, PRINTING, Answer, Dask, Kernel, OwnCode, Printing, Workers, World, on
+from lopsided.cli.options import (
+    ANSWER,
+    NOTHING,
+    PRINTING,
+    Answer,
+    Dask,
+    Kernel,
+    OwnCode,
+    Printing,
+    Workers,
+    World,
+    ask,
+    on,
+)
 from lopsided.cli.study import carry_out
 from lopsided.data.suggestions import names_in
-from lopsided.data.units import parse_time
+from lopsided.data.units import parse_rate, parse_time
+from lopsided.studies.doubts import rate_doubt, rtt_doubt
 from lopsided.studies.options import FairnessOptions
 
 USUAL = FairnessOptions()
@@ -54,7 +68,12 @@ def fairness(
     """
     from lopsided.studies import fairness as fair
 
-    plan = fair.plan(names_in(cc), [parse_time(each) * 1e3 for each in names_in(rtt)], options, own.load())
+    spans_s = [parse_time(each) for each in names_in(rtt)]
+    for span_s in spans_s:
+        ask(rtt_doubt("--rtt", span_s))
+    for option, rate in (("--link", options.link), ("--up", options.up)):
+        ask([] if rate is None else rate_doubt(option, parse_rate(rate)))
+    plan = fair.plan(names_in(cc), [span_s * 1e3 for span_s in spans_s], options, own.load())
     plan.check()
     with on(dask, workers):
         carry_out(

@@ -33,11 +33,15 @@ RENAMED = {
     ("emulate", "--table"): "--data",
     ("fetch", "--window"): "--rule",
     ("proxy", "--window"): "--rule",
+    ("fetch", "--connections"): "--streams",
     ("probe", "--down"): "--downloads",
     ("probe", "--up"): "--uploads",
     ("reflect", "--from"): "--sender",
 }
 """The current name of each renamed option, by command and old name."""
+_ONLY_OPTIONS = {"fairness": "--cc cubic,bbr --rtt 20ms", "size": "--down 50M --up 10M"}
+"""Commands without arguments, and their most important options."""
+_MISSING = re.compile(r'Command "(.+)" parameter "?([^"\s]+)"? requires an argument\.')
 _SUGGESTION = re.compile(r' Did you mean "?(?:--)?([\w-]+)"?\?')
 _LEAST_LIKENESS = 0.65
 """Minimum similarity (`difflib` ratio) at which a word counts as a misspelled key."""
@@ -48,18 +52,37 @@ def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
     """Returns a sentence that helps the user to correct the command line, or an empty string."""
     command = arguments[0] if arguments else ""
     if isinstance(error, cyclopts.MissingArgumentError):
-        return _choices(command)
+        of_option = (_MISSING.fullmatch(_line(error)) or [""] * 3)[2].startswith("-")
+        return (not of_option and _choices(command)) or f"`lopsided {command} --help` shows examples"
     if isinstance(error, cyclopts.UnusedCliTokensError):
         several = "; `compare` compares two run folders, and `sweep` runs a scenario with several settings"
+        if command in _ONLY_OPTIONS:
+            return f"`lopsided {command}` takes options, for example {_ONLY_OPTIONS[command]}"
         return f"`lopsided {command} --help` lists its arguments{several if command in _OF_SCENARIOS else ''}"
     if isinstance(error, cyclopts.UnknownOptionError):
-        keyword = (error.token.keyword or "").partition("=")[0]
+        # Without a value, the token has no keyword.
+        keyword = (error.token.keyword or error.token.value).partition("=")[0]
         if (now := RENAMED.get((command, keyword))) is not None:
             return f"{keyword} is called {now} here"
-    if isinstance(error, cyclopts.UnknownOptionError) and command in _OF_SCENARIOS:
-        setting = _KEYS.get((error.token.keyword or "").partition("=")[0])
-        return f"this is a setting of the scenario: for example --set {setting}" if setting else ""
+        if difflib.get_close_matches(keyword, ("--help",)):
+            return f"`lopsided {command} --help` lists the options"
+        is_suggested = _SUGGESTION.search(message(error)) is not None
+        if command in _OF_SCENARIOS and keyword in _KEYS and not is_suggested:
+            return f"this is a setting of the scenario: for example --set {_KEYS[keyword]}"
     return ""
+
+
+def message(error: cyclopts.CycloptsError) -> str:
+    """Returns the error message in one line."""
+    missing = _MISSING.fullmatch(_line(error))
+    if missing is None:
+        return without_far_suggestion(_line(error))
+    command, name = missing.groups()
+    return f"{name} needs a value" if name.startswith("-") else f"`lopsided {command}` needs {name}"
+
+
+def _line(error: cyclopts.CycloptsError) -> str:
+    return " ".join(str(error).split())
 
 
 def without_far_suggestion(message: str) -> str:

@@ -38,6 +38,8 @@ def page(
     """
     if settings and file is None:
         raise UsageError("--set changes the scenario of a file: name the file too")
+    if out.suffix not in (".html", ".htm"):
+        raise UsageError(f"{out}: a page must end in .html")
     check_free(out, overwrite=overwrite)
     html = pages.page(None if file is None else load(file, settings))
     with whole_file(out) as temporary:

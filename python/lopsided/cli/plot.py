@@ -56,6 +56,8 @@ def plot(
     options: dict[str, object] = {"flows": flow} if flow else {}
     if average:
         options["window_s"] = parse_time(average)
+    if str(folder) in KINDS and not folder.exists():
+        raise UsageError(f"name the run folder first: lopsided plot {kind} {folder}")
     if kind in KINDS:
         known = inspect.signature(KINDS[kind]).parameters
         for name, option in (("flows", "--flow"), ("window_s", "--average")):

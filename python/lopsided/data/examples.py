@@ -38,7 +38,6 @@ def title(name: str) -> str:
 
 
 def of_path(path: Path) -> str | None:
-    """Returns the example that a path such as `scenarios/adsl.toml` names."""
-    return (
-        path.stem if path.suffix == ".toml" and path.parent.name in ("scenarios", "") and path.stem in names() else None
-    )
+    """Returns the example that a path such as `scenarios/adsl.toml` or `adsl` names."""
+    near = path.suffix in (".toml", "") and path.parent.name in ("scenarios", "")
+    return path.stem if near and path.stem in names() else None

@@ -26,6 +26,8 @@ SYNONYMS: Mapping[str, str] = {
     "congestion_controls": "controls",
     "control": "controls",
     "lines": "presets",
+    "linux": "kernel",
+    "simulator": "sim",
     "scenarios": "examples",
     "studies": "papers",
 }

@@ -21,6 +21,7 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
 from lopsided.studies import explain_captures
 
@@ -158,13 +159,20 @@ def of_run(
     begin = 0.0 if from_s is None else from_s
     end = run.scenario.duration_s if to_s is None else min(to_s, run.scenario.duration_s)
     if not end > begin:
-        raise UsageError(f"nothing to explain from {begin:g} s to {end:g} s: the end must be after the start")
+        raise UsageError(nothing_between(begin, end, run.scenario.duration_s))
     if run.world != "sim":
         return _of_linux(run, row, begin, end)
     told = run if len(run.tcp_events) else _again(run, begin, end, progress)
     every = [event for event in told.tcp_events.rows() if event["flow"] == row["flow"]]
     connections, shown = _connections(every, begin, end)
     return Story(told, row["name"], begin, end, connections, shown)
+
+
+def nothing_between(begin_s: float, end_s: float, last_s: float) -> str:
+    """Returns the error message for a period that does not end after its start, or starts after the last time."""
+    if begin_s >= last_s:
+        return f"nothing to explain from {begin_s:g} s: the measurement ends at {last_s:g} s"
+    return f"nothing to explain from {begin_s:g} s to {end_s:g} s: the end must be after the start"
 
 
 def _connections(every: Sequence[Row], begin: float, end: float) -> tuple[list[Connection], list[Row]]:
@@ -185,7 +193,7 @@ def _flow(run: Run, name: str | None) -> Row:
         return found
     found = next((row for row in rows if row["name"] == name), None)
     if found is None:
-        raise UsageError(f"no flow called {name!r}; there are {', '.join(row['name'] for row in rows)}")
+        raise UsageError(f"no flow called {name!r}; {choices(name, (row['name'] for row in rows))}")
     if not found["cc"]:
         raise UsageError(f"{name} sends datagrams: only TCP flows can be explained")
     return found

@@ -14,6 +14,7 @@ import polars as pl
 
 from lopsided import _native
 from lopsided.data import columns
+from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
 from lopsided.studies import explain
 from lopsided.studies.explain_captures import Captured
@@ -39,20 +40,22 @@ def of_log(
     names = table["flow"].unique(maintain_order=True).to_list()
     name = names[0] if flow is None else flow
     if name not in names:
-        raise UsageError(f"no flow called {name!r}; there are {', '.join(names)}")
+        raise UsageError(f"no flow called {name!r}; {choices(name, names)}")
     origin = float(table["time_s"].to_numpy().min())
     rows = _as_of_runs(table.filter(table["flow"] == name), origin)
     samples = list(rows.iter_rows(named=True))
     last = samples[-1]["time_s"]
     begin, end = from_s or 0.0, last if to_s is None else min(to_s, last)
     if not end > begin:
-        raise UsageError(f"nothing to explain from {begin:g} s to {end:g} s: the end must be after the start")
+        raise UsageError(explain.nothing_between(begin, end, last))
     captured = None if capture is None else _captured(table, name, capture, origin)
     connections, shown = explain.of_samples(samples, captured, begin, end)
     return explain.Story(None, name, begin, end, connections, shown, captured, sampled=rows, source=log.name)
 
 
 def _read(log: Path) -> pl.DataFrame:
+    if log.suffix == ".toml":
+        raise UsageError(f"{log} is a scenario: `lopsided run {log}` writes a run folder, which `explain` reads")
     if log.suffix not in (".csv", ".parquet"):
         raise UsageError(
             f"{log.name} is neither a run folder nor a log of `lopsided probe send --out` (.csv or .parquet)"

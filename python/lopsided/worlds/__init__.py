@@ -7,6 +7,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, cast
 
+from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
 from lopsided.worlds.base import World
 
@@ -32,7 +33,7 @@ def world(name: str) -> World:
     not Linux."""
     module = WORLDS.get(name)
     if module is None:
-        raise UsageError(f"no world called {name!r}; there are {', '.join(WORLDS)}")
+        raise UsageError(f"no world called {name!r}; {choices(name, WORLDS)}")
     if name != "sim" and sys.platform != "linux":
         raise UsageError(f"the world {name!r} needs Linux; this system runs the world 'sim'")
     return cast("World", importlib.import_module(module))

@@ -1,6 +1,6 @@
 //! The command `lopsided-live emulate`: its arguments and its summary.
 
-use super::{USAGE, complain, say, summary};
+use super::{USAGE, complain, mistaken, say, summary};
 use crate::emulate::{EmulateError, Emulated, Emulation, LineError, LineOptions, emulate, line};
 use lexopt::prelude::*;
 use lopsided_core::{Dir, Duration, Observer};
@@ -157,7 +157,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
 pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = match emulate_arguments(arguments) {
         Ok(found) => found,
-        Err(error) => return complain(format!("{error}\n`lopsided-live emulate --help` lists the options"), USAGE),
+        Err(error) => return mistaken("emulate", &error),
     };
     if arguments.help {
         return say(EMULATE_HELP);

@@ -58,6 +58,15 @@ fn say(text: &str) -> u8 {
     0
 }
 
+/// Reports invalid arguments. Returns the exit code.
+fn mistaken(command: &str, error: &impl std::fmt::Display) -> u8 {
+    // The Python program `lopsided` runs these commands too.
+    let program = std::env::current_exe().ok();
+    let is_live = program.is_some_and(|path| path.file_stem().is_some_and(|name| name == "lopsided-live"));
+    let name = if is_live { "lopsided-live" } else { "lopsided" };
+    complain(format!("{error}\n`{name} {command} --help` lists the options"), USAGE)
+}
+
 fn complain(what: impl std::fmt::Display, code: u8) -> u8 {
     eprintln!("error: {what}");
     code

@@ -1,7 +1,7 @@
 //! The command `lopsided-live reflect`: its arguments, dry run, systemd unit and undo.
 
 use super::service::{Unit, Wishes};
-use super::{USAGE, complain, say};
+use super::{complain, mistaken, say};
 use crate::reflect::{MOST, ReflectError, Reflection, reflect};
 use crate::shape::rules::{Rules, check_interface};
 use lexopt::prelude::*;
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let found = match read(arguments.clone()) {
         Ok(found) => found,
-        Err(error) => return complain(format!("{error}\n`lopsided-live reflect --help` lists the options"), USAGE),
+        Err(error) => return mistaken("reflect", &error),
     };
     carry_out(&found, &arguments).unwrap_or_else(|error| complain(error, 1))
 }

@@ -1,7 +1,7 @@
 //! The command `lopsided-live shape`: its arguments, dry run, systemd unit and undo.
 
 use super::service::{Unit, Wishes, in_unit_name};
-use super::{USAGE, complain, say, summary};
+use super::{USAGE, complain, mistaken, say, summary};
 use crate::shape::rules::{Rules, WayIn, check_interface};
 use crate::shape::{self, ShapeError, Shaped, Shaping};
 use lexopt::prelude::*;
@@ -80,7 +80,7 @@ pub fn shape(arguments: impl IntoIterator<Item = OsString>, note: Option<&str>) 
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let found = match read(arguments.clone()) {
         Ok(found) => found,
-        Err(error) => return complain(format!("{error}\n`lopsided-live shape --help` lists the options"), USAGE),
+        Err(error) => return mistaken("shape", &error),
     };
     match carry_out(&found, &arguments, note) {
         Ok(code) => code,

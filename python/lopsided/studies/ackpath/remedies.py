@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
 from lopsided.settings import dotted_key
@@ -161,7 +162,7 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
     settings: Settings = {}
     for name in arm.split("+"):
         if name not in REMEDIES:
-            raise UsageError(f"no remedy is called {name!r}: there are {', '.join(REMEDIES)}, and `none`")
+            raise UsageError(f"no remedy is called {name!r}; {choices(name, REMEDIES, ', and `none`')}")
         settings |= REMEDIES[name][1](place)
     # In resolved tables, every link and every flow has a name.
     tables = scenario.to_tables()

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
 from lopsided.views.plot import over_time
 
@@ -45,7 +46,7 @@ def chart(run: Run, kind: str, **options: Any) -> Chart:
     """Returns the chart of this kind. Raises UsageError if the kind or an option is unknown."""
     make = KINDS.get(kind)
     if make is None:
-        raise UsageError(f"no plot called {kind!r}; there are {', '.join(KINDS)}")
+        raise UsageError(f"no plot called {kind!r}; {choices(kind, KINDS)}")
     try:
         inspect.signature(make).bind(run, **options)
     except TypeError as error:
