@@ -525,7 +525,7 @@ def _missing(path: Path) -> str:
         return f"{path} does not exist; `lopsided new {written} --example {example}` writes the example of that name"
     folder = path.parent
     there = [each.name for each in folder.glob("*.toml")] if folder.is_dir() else []
-    near = meant(path.name, there, likeness=0.8)
+    near = meant(path.name, there, likeness=0.85)
     return f"{path} does not exist" + (f"; did you mean {folder / near}?" if near else "")
 
 

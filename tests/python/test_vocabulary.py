@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from lopsided import cli
 from lopsided.cli.commands import COMMANDS, SIMULATING
 from lopsided.cli.hints import RENAMED
+from lopsided.worlds import sim
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ("shape", "reflect", "proxy", "schema", "ui", "page")
@@ -184,3 +186,42 @@ def test_commands_and_options_in_documents_exist(page: Path):
 def test_a_stale_command_in_a_document_is_found():
     text = "Try `lopsided presets`.\n```sh\n$ lopsided run a.toml --colour \\\n   --set x=1 -- --theirs\n```\n"
     assert command_lines(text) == [("presets", []), ("run", ["--colour", "--set"])]
+
+
+class StartedError(Exception):
+    """The first run has started, so all arguments were accepted."""
+
+
+def started(*_: object) -> None:
+    raise StartedError
+
+
+STUDIES = ("run", "sweep", "aqm", "ackpath", "fairness", "size")
+_PLACEHOLDER = re.compile(r"[A-Z]{3,}|\.\.\.|\.py\b|--world|--dask|\bmine\b|first\.toml")
+
+
+def studies_in(page: Path) -> list[list[str]]:
+    """Returns the command lines of the code blocks on a page that run scenarios and need no other files."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    lines = "\n".join(text for kind, text in blocks if kind in ("", "sh")).replace("\\\n", " ").splitlines()
+    plain = [line.removeprefix("$ ").removeprefix(".venv/bin/") for line in lines]
+    known = [line for line in plain if line.startswith("lopsided ")]
+    words = [shlex.split(line, comments=True) for line in known]
+    words = [each for each in words if each[1] in STUDIES and not _PLACEHOLDER.search(" ".join(each))]
+    return [each[1 : each.index("|") if "|" in each else None] for each in words]
+
+
+def test_the_arguments_of_studies_in_documents_are_accepted(tmp_path, monkeypatch, capsys):
+    """`lopsided fairness --rtt 20,100` was in a document after the option had begun to require a unit."""
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    (tmp_path / "adsl.toml").symlink_to(ROOT / "scenarios" / "adsl.toml")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sim._native, "Batch", started)  # pyright: ignore[reportPrivateUsage]
+    tried = [(page.name, words) for page in PAGES for words in studies_in(page)]
+    assert len(tried) > 15
+    for name, words in tried:
+        try:
+            code = cli.invoke(words)
+        except StartedError:
+            code = 0
+        assert code == 0, f"{name}: lopsided {' '.join(words)}: {capsys.readouterr().err}"
