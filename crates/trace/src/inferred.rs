@@ -156,7 +156,7 @@ impl Sender {
 
     fn hears(&mut self, segment: &Segment) {
         let Some(ack) = segment.ack else { return };
-        let sacked = segment.sack.iter().map(|(_, end)| *end).filter(|end| *end > ack).max().unwrap_or(0);
+        let sacked = segment.sack.iter().map(|(_, end)| *end).max().unwrap_or(0);
         let advances = ack > self.acked;
         if advances {
             self.measures(segment.at, ack);
@@ -292,10 +292,10 @@ impl Receiver {
             AckReason::OutOfOrder
         } else {
             // RFC 5681, section 4.2: data that fills all or part of a gap is acknowledged immediately.
-            let before = self.held.len();
+            let fills = !self.held.is_empty();
             self.next = end;
             self.advance_over_held();
-            if self.held.len() < before || before > 0 { AckReason::GapFilled } else { AckReason::Count }
+            if fills { AckReason::GapFilled } else { AckReason::Count }
         };
         self.arrived = Some(Arrived { at: segment.at, kind });
     }

@@ -1,9 +1,11 @@
 //! Compares two captures of one connection after a known change in one of them.
 
-use crate::story::{CLIENT, SERVER, download_seen_by_the_server, packet};
-use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{Duration, NewPacket, Packet, Payload, Seq, Time, Transport};
-use lopsided_trace::{Alignment, Conversation, Conversations, End, Field, Fields, Lasted, Progress, Rules, drift};
+use crate::story::{CLIENT, SERVER, changed, download_seen_by_the_server, packet};
+use lopsided_core::packet::{Flags, TcpHeader, Timestamps};
+use lopsided_core::{Duration, Packet, Seq, Time};
+use lopsided_trace::{
+    Alignment, Conversation, Conversations, End, Field, Fields, Lasted, Later, Progress, Rules, drift,
+};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -118,6 +120,90 @@ fn sets_of_fields_are_combined() {
     assert_eq!((psh | window).iter().collect::<BTreeSet<_>>(), BTreeSet::from([Field::Psh, Field::Window]));
     assert_eq!((psh | window).without(psh), window);
     assert_eq!((psh | window).and(psh), psh);
+    assert_eq!((psh | window) | window, psh | window);
+    assert_eq!(format!("{:?}", psh | window), "{Psh, Window}");
+}
+
+#[test]
+fn each_field_is_found_by_its_name() {
+    let names: BTreeSet<_> = Field::ALL.iter().map(|field| field.name()).collect();
+    assert_eq!(names.len(), Field::ALL.len());
+    assert!(names.contains("syn_options") && names.contains("ack"));
+    assert!(Field::ALL.iter().all(|field| Field::of_name(field.name()) == Some(*field)));
+    assert_eq!(Field::of_name("port"), None);
+}
+
+/// The clocks tick in milliseconds, so packets within the tolerance may differ by one more tick than it has.
+#[test]
+fn timestamps_may_differ_by_the_tolerance_and_one_tick() {
+    let shifted = |value: i32, echo: Option<i32>| {
+        let mut story = download_seen_by_the_server();
+        let stamps = Timestamps { value: 1045_u32.wrapping_add_signed(value), echo: 0 };
+        let echo = echo.map_or(0, |echo| 1020_u32.wrapping_add_signed(echo));
+        story[6].2 = changed(&story[6].2, |header| header.options.timestamps = Some(Timestamps { echo, ..stamps }));
+        conversation(&story)
+    };
+    let bare = |from: usize| {
+        let mut story = download_seen_by_the_server();
+        for (.., packet) in &mut story[from..] {
+            *packet = changed(packet, |header| header.options.timestamps = None);
+        }
+        conversation(&story)
+    };
+    let differ = |one: &Conversation, other: &Conversation, tolerance: u64| {
+        let first = Alignment::of(one, other, FOREVER, &Rules { tolerance, ..RULES }).first();
+        first.is_some_and(|first| first.fields == Fields::NONE.with(Field::Timestamps))
+    };
+    let one = shifted(0, Some(0));
+    for (tolerance, ticks) in [(100_000, 1), (1_000_000, 2), (3_999_999, 4)] {
+        for sign in [-1, 1] {
+            assert!(!differ(&one, &shifted(sign * ticks, Some(0)), tolerance));
+            assert!(!differ(&one, &shifted(0, Some(sign * ticks)), tolerance));
+            for beyond in [ticks + 1, ticks + 2] {
+                assert!(differ(&one, &shifted(sign * beyond, Some(0)), tolerance));
+                assert!(differ(&one, &shifted(0, Some(sign * beyond)), tolerance));
+            }
+        }
+    }
+    assert!(differ(&one, &shifted(0, None), 100_000) && !differ(&shifted(0, None), &shifted(0, None), 100_000));
+    assert_eq!(Alignment::of(&bare(0), &bare(0), FOREVER, &RULES).first(), None);
+    assert!(differ(&bare(6), &shifted(0, None), 100_000));
+}
+
+#[test]
+fn a_packet_counts_as_missing_if_it_is_earlier_than_the_end_by_more_than_the_tolerance() {
+    let whole = conversation(&download_seen_by_the_server());
+    let mut short = download_seen_by_the_server();
+    let (last, ..) = short.pop().expect("the capture has packets");
+    let short = conversation(&short);
+    let ended = (last - Time::ZERO).as_nanos() + RULES.tolerance;
+    for (until, missing) in [(ended, false), (ended + 1, true)] {
+        let lasted = Lasted { one: until, other: until };
+        assert_eq!(Alignment::of(&whole, &short, lasted, &RULES).first().is_some(), missing);
+        assert_eq!(Alignment::of(&short, &whole, lasted, &RULES).first().is_some(), missing);
+    }
+}
+
+#[test]
+fn drift_describes_each_part_of_the_time() {
+    let mut other = download_seen_by_the_server();
+    // The handshake's delays are 0 and 1 ms and 5 ms. One of them has another flag.
+    other[1].0 += Duration::from_millis(1);
+    other[2].0 += Duration::from_millis(5);
+    other[2].2 = changed(&other[2].2, |header| header.flags = header.flags.with(Flags::PSH));
+    other.truncate(3);
+    let mut one = download_seen_by_the_server();
+    one.truncate(3);
+    let compared = Fields::ALL.without(Fields::NONE.with(Field::Time).with(Field::Timestamps));
+    let parts = drift(&conversation(&one), &conversation(&other), 59_000_000, 3, &Rules { compared, ..RULES });
+    let ranges: Vec<_> = parts.iter().map(|part| (part.from, part.until)).collect();
+    assert_eq!(ranges, [(0, 19_666_667), (19_666_667, 39_333_334), (39_333_334, 59_000_001)]);
+    assert_eq!(parts.iter().map(|part| (part.matched, part.alike)).collect::<Vec<_>>(), [(2, 2), (1, 0), (0, 0)]);
+    let parts = drift(&conversation(&one), &conversation(&other), 40_000_000, 1, &Rules { compared, ..RULES });
+    assert_eq!(parts[0].later, Some(Later { least: 0, median: 1_000_000, most: 5_000_000 }));
+    // A packet at the boundary belongs to the later part.
+    let parts = drift(&conversation(&one), &conversation(&other), 40_000_000, 2, &RULES);
+    assert_eq!(parts.iter().map(|part| part.packets).collect::<Vec<_>>(), [[2, 2], [1, 1]]);
 }
 
 #[test]
@@ -144,6 +230,12 @@ fn a_new_connection_on_the_same_ports_is_a_new_conversation() {
     let lengths: Vec<_> = capture.all().iter().map(|conversation| conversation.segments.len()).collect();
     assert_eq!(lengths, [13, 2]);
     assert_eq!(capture.all()[1].segments[1].seq, 0);
+    // Without a SYN, a packet neither opens a connection nor replaces one.
+    let later = Time::ZERO + again + again;
+    capture.observe(later, &changed(&syn, |header| header.flags = Flags::RST));
+    let other_port = |header: &mut TcpHeader| (header.flags, header.src_port) = (Flags::RST, 7);
+    capture.observe(later, &changed(&syn, other_port));
+    assert_eq!((capture.all().len(), capture.last()), (2, later));
 }
 
 proptest! {
@@ -170,13 +262,4 @@ fn conversation(story: &Story) -> Conversation {
     }
     assert_eq!(capture.all().len(), 1);
     capture.all()[0].clone()
-}
-
-/// Returns the packet with a changed TCP header.
-fn changed(packet: &Packet, change: impl FnOnce(&mut TcpHeader)) -> Packet {
-    let mut header = packet.tcp().expect("the capture has TCP segments").clone();
-    change(&mut header);
-    let length = Payload::virtual_len(packet.payload().len());
-    let contents = NewPacket::new(packet.flow(), packet.ip(), Transport::Tcp(header), length);
-    Packet::unbooked(packet.id(), Time::ZERO, contents)
 }

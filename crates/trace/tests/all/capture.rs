@@ -1,10 +1,13 @@
 //! Writes captures, reads them back, and lets tshark read them.
 
-use crate::story::{CLIENT, SERVER, SharedFile, download_seen_by_the_server, is_dropped, leaves_queue, millis, packet};
+use crate::story::{
+    CLIENT, SERVER, SharedFile, changed, download_seen_by_the_server, is_dropped, leaves_queue, millis, packet,
+};
 use lopsided_core::packet::Flags;
 use lopsided_core::{DropReason, Duration, Event, NodeId, Observer, Packet, Time, wire};
-use lopsided_trace::{Capture, FlowTable, Tap, TraceRead, read};
+use lopsided_trace::{Capture, FlowTable, RoundTrip, RoundTrips, Tap, TraceRead, read};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
@@ -80,6 +83,82 @@ fn each_loss_of_a_link_is_recorded_once_with_its_reason() {
     let text = String::from_utf8_lossy(&file.bytes()).into_owned();
     assert_eq!(text.matches("dropped: ").count(), 2);
     assert!(text.contains("dropped: queue_full") && text.contains("dropped: random_loss"));
+}
+
+/// A link can deliver two packets in one instant. The comment belongs to the packet that was lost.
+#[test]
+fn a_loss_is_noted_at_its_packet_even_if_another_left_in_the_same_instant() {
+    let node = NodeId(4);
+    let [lost, through] = [1, 2].map(|id| packet(id, SERVER, millis(2), Flags::ACK, (id as u32 * 100, 1), 100));
+    let file = |later: bool| {
+        let file = SharedFile::default();
+        let mut capture = Capture::new(file.clone(), vec![Tap::link("line", node, None).with_drops()], Duration::ZERO);
+        leaves_queue(&mut capture, millis(2), node, &lost);
+        if later {
+            leaves_queue(&mut capture, millis(2), node, &through);
+            is_dropped(&mut capture, millis(2), node, &lost, DropReason::RandomLoss);
+        } else {
+            is_dropped(&mut capture, millis(2), node, &lost, DropReason::RandomLoss);
+            leaves_queue(&mut capture, millis(2), node, &through);
+        }
+        assert_eq!(capture.finish().expect("memory does not fail"), 2);
+        assert!(format!("{capture:?}").contains("line"), "{capture:?}");
+        file.bytes()
+    };
+    assert_eq!(file(true), file(false));
+}
+
+/// draft-ietf-opsawg-pcapng: a writer ends each list of options with `opt_endofopt`.
+#[test]
+fn each_block_ends_its_options() {
+    let file = capture_of(&download_seen_by_the_server());
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("4 bytes"));
+    let (mut at, mut blocks) = (0, 0);
+    while at < file.len() {
+        let len = word(at + 4) as usize;
+        assert_eq!((word(at + len - 8), word(at + len - 4)), (0, len as u32));
+        (at, blocks) = (at + len, blocks + 1);
+    }
+    assert_eq!(blocks, 2 + download_seen_by_the_server().len());
+}
+
+#[test]
+fn the_mean_window_excludes_syns_and_the_maximum_is_that_of_its_first_time() {
+    let mut table = FlowTable::default();
+    for (at, _, packet) in download_seen_by_the_server() {
+        let syn = packet.tcp().is_some_and(|header| header.flags.has(Flags::SYN));
+        table.observe(at, &changed(&packet, |header| header.window = if syn { 5 } else { 300 }));
+    }
+    // As many bytes are outstanding again. The FIN occupies one of the sequence numbers.
+    for (number, len) in [(0, 1448), (1, 1448), (2, 1447)] {
+        let at = millis(300);
+        table.observe(at, &packet(20, SERVER, at, Flags::ACK, (2 + (3 + number) * 1448, 2), len));
+    }
+    let summaries = table.summaries();
+    let [download] = &summaries[..] else { panic!("one direction carried data: {summaries:?}") };
+    assert_eq!(download.window_back_mean_bytes, 300.0 * 128.0);
+    assert_eq!((download.outstanding.max_bytes, download.outstanding.max_at), (3 * 1448, millis(20)));
+}
+
+#[test]
+fn round_trips_are_those_of_new_data_to_the_ports_of_the_flows() {
+    let samples = |port: u16, story: &[(Time, bool, Packet)]| {
+        let mut trips = RoundTrips::of(BTreeMap::from([(port, 7)]));
+        story.iter().for_each(|(at, _, packet)| trips.observe(*at, packet));
+        trips.found()
+    };
+    let mut story = download_seen_by_the_server();
+    // A later segment, which the first ACK does not cover.
+    story[5].0 = millis(25);
+    let sample = RoundTrip { flow: 7, at: millis(45), took: Duration::from_millis(25) };
+    // The ACK of the other two segments covers a retransmission. The client sends no data to the server's port.
+    assert_eq!(samples(40_000, &story), [sample]);
+    assert_eq!(samples(5201, &story), []);
+    assert_eq!(samples(80, &story), []);
+    // A keep-alive has no data and does not count as a retransmission.
+    let probe = packet(20, SERVER, millis(26), Flags::ACK, (1448, 1), 0);
+    story.insert(6, (millis(26), true, probe));
+    assert_eq!(samples(40_000, &story), [sample]);
 }
 
 #[test]

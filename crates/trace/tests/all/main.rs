@@ -2,5 +2,7 @@
 
 mod align;
 mod capture;
+mod inferred;
 mod of_a_run;
+mod qlog;
 mod story;

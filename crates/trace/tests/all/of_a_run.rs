@@ -65,6 +65,7 @@ fn an_observer_of_a_host_computes_the_same_summaries_as_its_capture() {
     lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("a run");
     let (_, files) = run(&scenario, taps);
     for (seen, file) in observing.flows().iter().zip(&files) {
+        assert_eq!(seen.flows.len(), summaries(file).len());
         // Packets read from a file do not carry the flow number of the run.
         let of_file = summaries(file).into_iter().zip(&seen.flows);
         let of_file = of_file.map(|(of_file, seen)| FlowSummary { flow: seen.flow, ..of_file });

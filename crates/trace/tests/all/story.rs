@@ -63,6 +63,15 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
     Packet::unbooked(id, at, contents)
 }
 
+/// Returns the packet with a changed TCP header.
+pub fn changed(packet: &Packet, change: impl FnOnce(&mut TcpHeader)) -> Packet {
+    let mut header = packet.tcp().expect("the capture has TCP segments").clone();
+    change(&mut header);
+    let length = Payload::virtual_len(packet.payload().len());
+    let contents = NewPacket::new(packet.flow(), packet.ip(), Transport::Tcp(header), length);
+    Packet::unbooked(packet.id(), Time::ZERO, contents)
+}
+
 /// Returns a download as seen at the server: the handshake, three segments, and the close. The second segment is lost
 /// and retransmitted.
 pub fn download_seen_by_the_server() -> Vec<(Time, bool, Packet)> {
