@@ -6,6 +6,7 @@ mod aqm;
 mod audit;
 mod cake;
 mod common;
+mod courses;
 mod defaults;
 mod fifo;
 mod hostile;

@@ -1,0 +1,528 @@
+//! Every discipline on a scripted link, with each of its keys changed in turn: which settings it refuses, and which
+//! packets it sends, drops, marks and removes, at which times. The record is in `tests/courses.txt`.
+//!
+//! The same settings give the same packets. If a change of a discipline is intended, look at the changed lines and
+//! write the record again: `COURSES=write cargo test -p lopsided-queue courses`.
+
+use crate::common::cx;
+use lopsided_core::packet::{Flags, SackBlock, TcpHeader, TcpOptions, Timestamps, UdpHeader};
+use lopsided_core::{
+    Accounting, BitRate, Bytes, Cx, Duration, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, NodeId, Observer,
+    Packet, Payload, Seq, Time, Transport,
+};
+use lopsided_queue::{
+    AckFilterConfig, AfvqConfig, CakeConfig, CbwfqClass, CbwfqConfig, DrrClass, DrrConfig, Framing, HtbClass,
+    HtbConfig, Limit, PrioConfig, QUEUES, Qdisc, QueueConfig, Rule, SfqConfig, TbfConfig, Waiting, WredConfig,
+    WredProfile, turn,
+};
+use lopsided_spec::{Amount, Part, Scalar as _, Value, ValueType};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex};
+
+/// Rate of the link.
+const RATE: BitRate = BitRate::from_bps(10_000_000);
+/// Time after which the far end answers.
+const ANSWER: Duration = Duration::from_millis(20);
+const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/courses.txt");
+
+/// Phases of the load: end in ms, and time between two arrivals in µs. The link takes about 650 µs for a packet.
+const PHASES: [(u64, u64); 6] = [(150, 1500), (900, 430), (1100, 900_000), (1110, 20), (1700, 700), (2300, 330)];
+
+/// Declares one test for each kind, so that they run at the same time.
+macro_rules! courses {
+    ($($kind:ident)*) => {
+        const KINDS: &[&str] = &[$(stringify!($kind)),*];
+        $(
+            #[test]
+            fn $kind() {
+                compare(&stringify!($kind).replace("docsis_pie", "docsis-pie"));
+            }
+        )*
+    };
+}
+
+courses! {
+    fifo red step codel fq_codel pie fq_pie docsis_pie dualpi2 cobalt cake asqm bdp prio policer ack_filter afvq htb
+    tbf drr fq sfq wfq cbwfq wred ared choke
+}
+
+#[test]
+fn all_kinds_have_a_course() {
+    let members = (QUEUES.members)();
+    let names: Vec<_> = members.iter().map(|member| member.info.name.replace('-', "_")).collect();
+    assert_eq!(names, KINDS);
+}
+
+fn compare(kind: &str) {
+    let mut found = String::new();
+    for (label, config) in bases(kind) {
+        assert_eq!(config.kind(), kind);
+        let changes = variants(&config);
+        // The other keys do not depend on the framing.
+        let count = if Framing::NAMED.iter().any(|(name, _)| *name == label) { 1 } else { changes.len() };
+        for (change, part) in changes.into_iter().take(count) {
+            let outcome = match part.check().map_err(|fault| fault.message) {
+                Err(message) => format!("refused: {message}"),
+                Ok(()) => {
+                    let config = QueueConfig::from_value(Value::Part(part)).expect("a known kind");
+                    match config.build(1, "test") {
+                        Err(fault) => format!("not built: {}", fault.message),
+                        Ok(queue) => course(queue.checked()),
+                    }
+                }
+            };
+            let words: Vec<&str> = [kind, label, &change].into_iter().filter(|word| !word.is_empty()).collect();
+            writeln!(found, "{}: {outcome}", words.join(" ")).expect("a string grows");
+        }
+    }
+    let of_kind = |line: &&str| line.split([':', ' ']).next() == Some(kind);
+    if std::env::var("COURSES").is_ok_and(|asked| asked == "write") {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _guard = ONE_AT_A_TIME.lock();
+        let old = std::fs::read_to_string(RECORD).expect("the record");
+        let mut lines: Vec<&str> = old.lines().filter(|line| !of_kind(line)).chain(found.lines()).collect();
+        // Sort by kind only: the variants keep the order of the keys.
+        lines.sort_by_key(|line| line.split([':', ' ']).next().map(str::to_owned));
+        std::fs::write(RECORD, lines.join("\n") + "\n").expect("the record is written");
+        return;
+    }
+    let record = std::fs::read_to_string(RECORD).expect("the record");
+    let record: Vec<&str> = record.lines().filter(of_kind).collect();
+    let found: Vec<&str> = found.lines().collect();
+    let changed: Vec<_> = found.iter().filter(|line| !record.contains(line)).collect();
+    assert!(changed.is_empty(), "other results than in tests/courses.txt: {changed:#?}");
+    assert_eq!(found.len(), record.len(), "tests/courses.txt has lines for settings that are gone");
+}
+
+/// Returns the settings of a kind with which it acts within the two seconds of a course, each with its label.
+fn bases(kind: &str) -> Vec<(&'static str, QueueConfig)> {
+    let packets = |count| Value::Amount(Amount::Packets(count));
+    let rate = |bps| Value::Rate(BitRate::from_bps(bps));
+    let with = |keys: &[(&str, Value)]| {
+        let members = (QUEUES.members)();
+        let member = members.into_iter().find(|member| member.info.name == kind).expect("a kind of queue");
+        let mut part = member.part;
+        for (key, value) in keys {
+            part.set(key, value.clone()).expect("a key of the kind");
+        }
+        QueueConfig::from_value(Value::Part(part)).expect("a kind of queue")
+    };
+    let one = |keys: &[(&str, Value)]| vec![("", with(keys))];
+    let inner = || QueueConfig::packets(20);
+    match kind {
+        "red" => {
+            let base = [
+                ("limit", packets(60)),
+                ("min", packets(5)),
+                ("max", packets(20)),
+                ("weight", Value::Number(0.02)),
+                ("bandwidth", Value::Rate(RATE)),
+            ];
+            let bytes = |count| Value::Amount(Amount::Bytes(Bytes::new(count)));
+            let sizes =
+                [("limit", bytes(60_000)), ("min", bytes(6_000)), ("max", bytes(20_000)), ("ecn", Value::Flag(true))];
+            let adaptive =
+                [&base[..], &[("adaptive", Value::Flag(true)), ("probability", Value::Number(0.02))]].concat();
+            vec![("", with(&base)), ("in bytes", with(&sizes)), ("adaptive", with(&adaptive))]
+        }
+        "choke" => one(&[
+            ("limit", packets(60)),
+            ("min", packets(5)),
+            ("max", packets(20)),
+            ("weight", Value::Number(0.02)),
+            ("bandwidth", Value::Rate(RATE)),
+        ]),
+        "ared" => one(&[("limit", packets(100)), ("bandwidth", Value::Rate(RATE))]),
+        "wred" => {
+            let profile = |min, probability| WredProfile { min, max: 20, probability };
+            let (profiles, classify) = (vec![profile(4, 0.2), profile(10, 0.05)], vec![urgent(1)]);
+            vec![("", WredConfig { profiles, classify, weight: 0.02, ..WredConfig::default() }.into())]
+        }
+        "step" => {
+            let depth = with(&[("limit", packets(40)), ("mark_threshold", packets(10))]);
+            vec![
+                ("", depth),
+                (
+                    " by time",
+                    with(&[
+                        ("limit", packets(40)),
+                        ("mark_threshold", Value::Amount(Amount::Time(Duration::from_millis(5)))),
+                    ]),
+                ),
+            ]
+        }
+        "codel" | "pie" | "cobalt" | "asqm" | "dualpi2" => one(&[("limit", packets(60))]),
+        "fq_codel" | "fq_pie" | "bdp" => {
+            let few = with(&[("limit", packets(60)), ("flows", Value::Integer(4))]);
+            vec![("", with(&[("limit", packets(200))])), ("of few flows", few)]
+        }
+        "docsis-pie" => one(&[("limit", packets(60)), ("msr", rate(9_000_000)), ("peak_rate", rate(12_000_000))]),
+        "fq" => one(&[("limit", packets(60)), ("flow_limit", packets(20)), ("maxrate", rate(4_000_000))]),
+        "wfq" => one(&[("limit", packets(40)), ("threshold", packets(8))]),
+        "sfq" => {
+            let perturb = Some(Duration::from_millis(300));
+            let base = SfqConfig { limit: 40, depth: 10, divisor: 16, perturb, ..SfqConfig::default() };
+            vec![("", base.clone().into()), ("of few flows", SfqConfig { flows: 2, ..base }.into())]
+        }
+        "policer" => one(&[("rate", rate(8_000_000)), ("burst", Value::Size(Bytes::new(15_000)))]),
+        "cake" => {
+            let memlimit = Some(Bytes::new(60_000));
+            let shaped =
+                CakeConfig { bandwidth: Some(BitRate::from_bps(8_000_000)), memlimit, ..CakeConfig::default() };
+            let framed = |framing| CakeConfig { framing, ..shaped.clone() }.into();
+            let mut all: Vec<(&str, QueueConfig)> =
+                vec![("", CakeConfig { memlimit, ..CakeConfig::default() }.into()), ("shaped", shaped.clone().into())];
+            all.extend(Framing::NAMED.iter().map(|(name, framing)| (*name, framed(*framing))));
+            all
+        }
+        "prio" => {
+            let bands = vec![inner(), QueueConfig::packets(30)];
+            vec![("", PrioConfig { bands, classify: vec![urgent(0)], default_class: Some(1) }.into())]
+        }
+        "drr" => {
+            let class = |quantum| DrrClass { quantum: Bytes::new(quantum), queue: inner() };
+            vec![(
+                "",
+                DrrConfig {
+                    classes: vec![class(1500), class(4000)],
+                    classify: vec![urgent(1)],
+                    default_class: Some(0),
+                }
+                .into(),
+            )]
+        }
+        "cbwfq" => {
+            let class = |bps, priority| CbwfqClass {
+                bandwidth: BitRate::from_bps(bps),
+                priority,
+                burst: Some(Bytes::new(6000)),
+                queue: inner(),
+            };
+            let classes = vec![class(1_000_000, true), class(2_000_000, false), class(5_000_000, false)];
+            let fourth = Rule { class: 1, src_port: Some(1004), ..Rule::default() };
+            vec![("", CbwfqConfig { classes, classify: vec![urgent(0), fourth], default_class: Some(2) }.into())]
+        }
+        "tbf" => {
+            let base = TbfConfig {
+                rate: BitRate::from_bps(7_000_000),
+                burst: Bytes::new(10_000),
+                queue: inner(),
+                ..TbfConfig::default()
+            };
+            let peak =
+                TbfConfig { peakrate: Some(BitRate::from_bps(9_000_000)), mtu: Bytes::new(2000), ..base.clone() };
+            vec![("", base.into()), ("with a peak", peak.into())]
+        }
+        "htb" => {
+            let class = |parent, rate: u64, ceil: u64, prio, leaf: bool| HtbClass {
+                parent,
+                rate: BitRate::from_bps(rate),
+                ceil: Some(BitRate::from_bps(ceil)),
+                prio,
+                queue: leaf.then(inner),
+                ..HtbClass::default()
+            };
+            let classes = vec![
+                class(None, 8_000_000, 8_000_000, 0, false),
+                class(Some(0), 1_000_000, 8_000_000, 0, true),
+                class(Some(0), 3_000_000, 5_000_000, 1, false),
+                class(Some(2), 1_000_000, 5_000_000, 1, true),
+                class(Some(2), 2_000_000, 4_000_000, 1, true),
+                class(None, 500_000, 500_000, 2, true),
+            ];
+            let port = |class, port| Rule { class, src_port: Some(port), ..Rule::default() };
+            let classify = vec![urgent(1), port(3, 1002), port(5, 1003)];
+            vec![("", HtbConfig { classes, classify, default_class: Some(4), ..HtbConfig::default() }.into())]
+        }
+        "ack_filter" => {
+            vec![("", AckFilterConfig { queue: QueueConfig::packets(40), ..AckFilterConfig::default() }.into())]
+        }
+        "afvq" => vec![("", AfvqConfig { queue: inner(), ack_limit: 20, ack_share: 0.3 }.into())],
+        "fifo" => {
+            let bins = Limit::Bins { count: 200, size: Bytes::new(200) };
+            let bins = with(&[("limit", bins.to_value())]);
+            let bytes = with(&[("limit", Value::Amount(Amount::Bytes(Bytes::new(30_000))))]);
+            vec![("", with(&[("limit", packets(30))])), ("in bytes", bytes), ("in bins", bins)]
+        }
+        _ => panic!("{kind} has no course: add its settings"),
+    }
+}
+
+/// Returns a rule that assigns packets with the DSCP for expedited forwarding to this class.
+fn urgent(class: u32) -> Rule {
+    Rule { class, dscp: Some(46), ..Rule::default() }
+}
+
+/// Returns the settings unchanged, and with one key changed: each flag the other way, each other word, and numbers
+/// omitted, zero and twice as large. No scenario can have a rate of zero.
+fn variants(config: &QueueConfig) -> Vec<(String, Box<dyn lopsided_spec::AnyPart>)> {
+    let mut all = vec![(String::new(), config.part().boxed_clone())];
+    let info = config.part().info();
+    for name in info.names() {
+        let key = info.key(name).expect("one of its keys");
+        let now = config.part().get(name);
+        let mut changes = match (&now, key.value_type) {
+            (Value::Flag(flag), _) => vec![Value::Flag(!flag)],
+            (_, ValueType::Word(words)) => words().into_iter().map(Value::Word).filter(|word| *word != now).collect(),
+            (Value::Integer(number), _) => vec![Value::Integer(0), Value::Integer(2 * number)],
+            (Value::Number(number), _) => {
+                vec![Value::Number(0.0), Value::Number(2.0 * number)]
+            }
+            (Value::Rate(rate), _) => {
+                vec![
+                    Value::Rate(BitRate::from_bps(rate.as_bps() / 2)),
+                    Value::Rate(BitRate::from_bps(2 * rate.as_bps())),
+                ]
+            }
+            (Value::Time(time), _) => {
+                vec![Value::Time(Duration::ZERO), Value::Time(*time * 2), Value::Time(Duration::from_secs(100_000))]
+            }
+            (Value::Size(size), _) => vec![Value::Size(Bytes::ZERO), Value::Size(Bytes::new(2 * size.get()))],
+            (Value::Amount(Amount::Packets(count)), _) => {
+                vec![
+                    Value::Amount(Amount::Packets(0)),
+                    Value::Amount(Amount::Packets(2 * count)),
+                    Value::Amount(Amount::Bytes(Bytes::new(20_000))),
+                ]
+            }
+            (Value::Amount(Amount::Bytes(bytes)), _) => {
+                vec![
+                    Value::Amount(Amount::Bytes(Bytes::ZERO)),
+                    Value::Amount(Amount::Bytes(Bytes::new(2 * bytes.get()))),
+                ]
+            }
+            (Value::None, ValueType::Rate) => vec![Value::Rate(BitRate::from_bps(8_000_000))],
+            (Value::None, ValueType::Time) => vec![Value::Time(Duration::from_millis(5))],
+            (Value::None, ValueType::Size) => vec![Value::Size(Bytes::new(3000))],
+            (Value::None, ValueType::Integer) => vec![Value::Integer(1)],
+            _ => Vec::new(),
+        };
+        if key.optional && now != Value::None {
+            changes.push(Value::None);
+        }
+        for value in changes {
+            let mut part = config.part().boxed_clone();
+            if part.set(name, value.clone()).is_ok() {
+                all.push((format!("{name}={value:?}"), part));
+            }
+        }
+    }
+    all
+}
+
+/// What happened to the packets.
+#[derive(Default)]
+struct Happened {
+    counts: BTreeMap<String, u64>,
+    digest: u64,
+}
+
+impl Happened {
+    fn add(&mut self, what: &str, at: Time, id: u64) {
+        *self.counts.entry(what.to_owned()).or_default() += 1;
+        self.mix(at.as_nanos());
+        self.mix(id);
+        self.mix_text(what);
+    }
+
+    fn mix(&mut self, word: u64) {
+        self.digest = (self.digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    fn mix_text(&mut self, text: &str) {
+        text.bytes().for_each(|octet| self.mix(u64::from(octet)));
+    }
+}
+
+#[derive(Clone, Default)]
+struct Witness(Arc<Mutex<Happened>>);
+
+impl Observer for Witness {
+    fn mask(&self) -> EventMask {
+        EventMask::ALL
+    }
+
+    fn record(&mut self, at: Time, _node: NodeId, event: &Event<'_>) {
+        let mut happened = self.0.lock().unwrap();
+        match event {
+            Event::Dropped { packet, why } => happened.add(&format!("dropped {}", why.name()), at, packet.id()),
+            Event::Marked { packet, why } => happened.add(&format!("marked {}", why.name()), at, packet.id()),
+            Event::Absorbed { packet } => happened.add("absorbed", at, packet.id()),
+            _ => {}
+        }
+    }
+}
+
+/// Random numbers that never change.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// The traffic: data of six connections, ACKs of three others, and short datagrams.
+struct Traffic {
+    dice: Dice,
+    sent: [u32; 6],
+    acked: [u32; 3],
+}
+
+impl Traffic {
+    fn next(&mut self, now: Time) -> NewPacket {
+        const DSCPS: [u8; 6] = [0, 8, 46, 0, 34, 16];
+        const ECNS: [Ecn; 6] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1];
+        let kind = self.dice.below(20);
+        if kind < 13 {
+            // Two of the connections send more than the others.
+            let flow = [0, 1, 2, 3, 4, 5, 1, 3, 1][self.dice.below(9) as usize];
+            let len = [1448, 1448, 1448, 1000, 300][self.dice.below(5) as usize];
+            self.sent[flow] = self.sent[flow].wrapping_add(len);
+            let ip = ip(flow as u32, DSCPS[flow], ECNS[flow]);
+            let header = tcp(1000 + flow as u16, Seq::new(self.sent[flow]), Seq::new(1), now);
+            return NewPacket::new(FlowId(flow as u32), ip, Transport::Tcp(header), Payload::virtual_len(len));
+        }
+        if kind < 18 {
+            let flow = self.dice.below(3) as usize;
+            let step = [0, 1448, 1448, 2896, 2896][self.dice.below(5) as usize];
+            self.acked[flow] += step;
+            let mut header = tcp(2000 + flow as u16, Seq::new(1), Seq::new(self.acked[flow]), now);
+            match self.dice.below(12) {
+                0 => header.options.push_sack(SackBlock { start: header.ack + 1448, end: header.ack + 2896 }),
+                1 => header.window = 500,
+                2 => header.flags = header.flags.with(Flags::ECE),
+                3 => header.flags = header.flags.with(Flags::PSH),
+                _ => {}
+            }
+            let ip = ip(10 + flow as u32, 0, Ecn::NotEct);
+            return NewPacket::new(FlowId(10 + flow as u32), ip, Transport::Tcp(header), Payload::EMPTY);
+        }
+        let transport = Transport::Udp(UdpHeader { src_port: 3000, dst_port: self.dice.below(8) as u16 });
+        let ip = ip(20 + self.dice.below(3) as u32, 46, Ecn::NotEct);
+        NewPacket::new(FlowId(20), ip, transport, Payload::virtual_len(100 + self.dice.below(100) as u32))
+    }
+}
+
+/// The first hosts share addresses. One host uses IPv6.
+fn ip(host: u32, dscp: u8, ecn: Ecn) -> IpHeader {
+    let v4 = IpHeader::v4(Ipv4Addr::from_bits(0x0a00_0001 + host / 2), Ipv4Addr::from_bits(0x0a00_0101 + host % 4));
+    let v6 = IpHeader::v6(Ipv6Addr::from_bits(0x20 << 120 | 1), Ipv6Addr::from_bits(0x20 << 120 | 2));
+    IpHeader { dscp, ecn, ..if host == 5 { v6 } else { v4 } }
+}
+
+fn tcp(src_port: u16, seq: Seq, ack: Seq, now: Time) -> TcpHeader {
+    let value = (now.as_nanos() / 1_000_000) as u32;
+    let options = TcpOptions::default().with_timestamps(Some(Timestamps { value, echo: value.saturating_sub(20) }));
+    TcpHeader { src_port, dst_port: 80, seq, ack, flags: Flags::ACK, window: 1000, options }
+}
+
+/// Returns the far end's answer to a packet: a sensing packet turned round, or the ACK of data.
+fn answer(mut packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
+    if turn(&mut packet, cx) {
+        return Some(packet);
+    }
+    let header = packet.tcp()?;
+    let (src_port, dst_port) = (header.dst_port, header.src_port);
+    let value = header.options.timestamps?.value;
+    let options = TcpOptions::default().with_timestamps(Some(Timestamps { value: value + 20, echo: value }));
+    let ack = header.seq + packet.payload().len();
+    let header = TcpHeader { src_port, dst_port, seq: Seq::new(1), ack, flags: Flags::ACK, window: 1000, options };
+    let back = match (packet.src(), packet.dst()) {
+        (std::net::IpAddr::V4(src), std::net::IpAddr::V4(dst)) => IpHeader::v4(dst, src),
+        (std::net::IpAddr::V6(src), std::net::IpAddr::V6(dst)) => IpHeader::v6(dst, src),
+        _ => return None,
+    };
+    let contents = NewPacket::new(packet.flow(), back, Transport::Tcp(header), Payload::EMPTY);
+    Some(Packet::unbooked(0, cx.now(), contents))
+}
+
+/// Sends the traffic through the queue to the link. Returns the counts, and a digest of each packet's fate and time and
+/// of the gauges and classes on the way.
+fn course(mut queue: impl Qdisc) -> String {
+    let witness = Witness::default();
+    let mut accounting = Accounting::new(1);
+    accounting.subscribe(Box::new(witness.clone()));
+    let mut traffic = Traffic { dice: Dice(7), sent: [0; 6], acked: [0; 3] };
+    let mut back: VecDeque<(Time, Packet)> = VecDeque::new();
+    let (mut now, mut free_at, mut id, mut given) = (Time::ZERO, Time::ZERO, 0_u64, 0_u64);
+    let mut last: Option<(Waits, NewPacket)> = None;
+    let (mut arrival, mut look) = (Time::ZERO, Time::ZERO);
+    let end = Time::ZERO + Duration::from_millis(PHASES[PHASES.len() - 1].0 + 1000);
+    loop {
+        let departure = queue.ready_at(now).map(|ready| ready.max(free_at));
+        let answered = back.front().map(|(at, _)| *at);
+        let arrives = (arrival < end).then_some(arrival);
+        let Some(next) = [departure, answered, arrives].into_iter().flatten().min() else { break };
+        if next > end {
+            break;
+        }
+        now = next;
+        if now >= look {
+            look = now + Duration::from_millis(100);
+            let mut happened = witness.0.lock().unwrap();
+            queue.gauges(&mut |name, value| happened.mix_text(&format!("{name} {value:.5e}")));
+            queue.classes(&mut |name, stats| happened.mix_text(&format!("{name} {stats:?}")));
+        }
+        let mut cx = cx(now, &mut accounting);
+        if departure == Some(now) {
+            if id % 13 == 0 && queue.ready_at(now) == Some(now) {
+                let size = queue.peek(&mut cx);
+                witness.0.lock().unwrap().mix(size.map_or(0, Bytes::get));
+            }
+            if let Some(departed) = queue.dequeue(&mut cx) {
+                let packet = departed.packet;
+                given += packet.size().get();
+                free_at = now + RATE.time_to_send(packet.size(), 0).0;
+                witness.0.lock().unwrap().add("sent", now, packet.id());
+                if let Some(answer) = answer(packet, &mut cx) {
+                    back.push_back((now + ANSWER, answer));
+                }
+            }
+        } else if answered == Some(now) {
+            let (_, packet) = back.pop_front().expect("an answer");
+            let own = queue.observe_reverse(&packet, now);
+            witness.0.lock().unwrap().mix(u64::from(own));
+        } else {
+            let at_ms = now.as_nanos() / 1_000_000;
+            let gap = PHASES.iter().find(|(until, _)| at_ms < *until).map_or(u64::MAX, |(_, gap)| *gap);
+            arrival = if gap == u64::MAX {
+                end
+            } else {
+                now + Duration::from_micros(gap) + Duration::from_nanos(traffic.dice.below(1000))
+            };
+            // Now and then, the newest ACK is removed from the middle of the queue.
+            if traffic.dice.below(40) == 0 {
+                if let Some((waits, like)) = last.take() {
+                    let like = Packet::unbooked(waits.id, waits.at, like);
+                    let waiting = Waiting { id: waits.id, enqueued_at: waits.at, place: waits.place, like: &like };
+                    if queue.remove(&waiting, &mut cx).is_some() {
+                        witness.0.lock().unwrap().add("removed", now, waits.id);
+                    }
+                }
+            }
+            id += 1;
+            let new = traffic.next(now);
+            let place = queue.next_place();
+            last = Some((Waits { id, at: now, place }, new.clone()));
+            queue.enqueue(Packet::unbooked(id, now, new), &mut cx);
+            while let Some(sensing) = queue.poll_originate() {
+                id += 1;
+                queue.enqueue(Packet::unbooked(id, now, sensing), &mut cx);
+            }
+        }
+    }
+    let happened = witness.0.lock().unwrap();
+    let counts: Vec<String> = happened.counts.iter().map(|(what, count)| format!("{what} {count}")).collect();
+    format!("{}, {given} B, left {}; {:016x}", counts.join(", "), queue.backlog().packets, happened.digest)
+}
+
+/// When and where a packet was enqueued.
+struct Waits {
+    id: u64,
+    at: Time,
+    place: Option<u64>,
+}
