@@ -3,6 +3,7 @@
 mod access;
 mod common;
 mod config;
+mod courses;
 mod eager;
 mod framing;
 mod header_compression;
@@ -10,4 +11,6 @@ mod loss;
 mod medium;
 mod rates;
 mod replay;
+#[path = "../../../queue/tests/all/script.rs"]
+mod script;
 mod wifi;

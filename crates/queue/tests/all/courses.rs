@@ -5,30 +5,24 @@
 //! write the record again: `COURSES=write cargo test -p lopsided-queue courses`.
 
 use crate::common::cx;
-use lopsided_core::packet::{Flags, SackBlock, TcpHeader, TcpOptions, Timestamps, UdpHeader};
+use crate::script::{PHASES, Traffic, Witness, compare_with_record, next_arrival, variants};
+use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{
-    Accounting, BitRate, Bytes, Cx, Duration, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, NodeId, Observer,
-    Packet, Payload, Seq, Time, Transport,
+    Accounting, BitRate, Bytes, Cx, Duration, IpHeader, NewPacket, Packet, Payload, Seq, Time, Transport,
 };
 use lopsided_queue::{
     AckFilterConfig, AfvqConfig, CakeConfig, CbwfqClass, CbwfqConfig, DrrClass, DrrConfig, Framing, HtbClass,
     HtbConfig, Limit, PrioConfig, QUEUES, Qdisc, QueueConfig, Rule, SfqConfig, TbfConfig, Waiting, WredConfig,
     WredProfile, turn,
 };
-use lopsided_spec::{Amount, Part, Scalar as _, Value, ValueType};
-use std::collections::{BTreeMap, VecDeque};
+use lopsided_spec::{Amount, Part, Scalar as _, Value};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex};
 
 /// Rate of the link.
 const RATE: BitRate = BitRate::from_bps(10_000_000);
 /// Time after which the far end answers.
 const ANSWER: Duration = Duration::from_millis(20);
-const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/courses.txt");
-
-/// Phases of the load: end in ms, and time between two arrivals in µs. The link takes about 650 µs for a packet.
-const PHASES: [(u64, u64); 6] = [(150, 1500), (900, 430), (1100, 900_000), (1110, 20), (1700, 700), (2300, 330)];
 
 /// Declares one test for each kind, so that they run at the same time.
 macro_rules! courses {
@@ -59,7 +53,7 @@ fn compare(kind: &str) {
     let mut found = String::new();
     for (label, config) in bases(kind) {
         assert_eq!(config.kind(), kind);
-        let changes = variants(&config);
+        let changes = variants(config.part());
         // The other keys do not depend on the framing.
         let count = if Framing::NAMED.iter().any(|(name, _)| *name == label) { 1 } else { changes.len() };
         for (change, part) in changes.into_iter().take(count) {
@@ -77,23 +71,7 @@ fn compare(kind: &str) {
             writeln!(found, "{}: {outcome}", words.join(" ")).expect("a string grows");
         }
     }
-    let of_kind = |line: &&str| line.split([':', ' ']).next() == Some(kind);
-    if std::env::var("COURSES").is_ok_and(|asked| asked == "write") {
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let _guard = ONE_AT_A_TIME.lock();
-        let old = std::fs::read_to_string(RECORD).expect("the record");
-        let mut lines: Vec<&str> = old.lines().filter(|line| !of_kind(line)).chain(found.lines()).collect();
-        // Sort by kind only: the variants keep the order of the keys.
-        lines.sort_by_key(|line| line.split([':', ' ']).next().map(str::to_owned));
-        std::fs::write(RECORD, lines.join("\n") + "\n").expect("the record is written");
-        return;
-    }
-    let record = std::fs::read_to_string(RECORD).expect("the record");
-    let record: Vec<&str> = record.lines().filter(of_kind).collect();
-    let found: Vec<&str> = found.lines().collect();
-    let changed: Vec<_> = found.iter().filter(|line| !record.contains(line)).collect();
-    assert!(changed.is_empty(), "other results than in tests/courses.txt: {changed:#?}");
-    assert_eq!(found.len(), record.len(), "tests/courses.txt has lines for settings that are gone");
+    compare_with_record(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/courses.txt"), kind, &found);
 }
 
 /// Returns the settings of a kind with which it acts within the two seconds of a course, each with its label.
@@ -255,171 +233,6 @@ fn urgent(class: u32) -> Rule {
     Rule { class, dscp: Some(46), ..Rule::default() }
 }
 
-/// Returns the settings unchanged, and with one key changed: each flag the other way, each other word, and numbers
-/// omitted, zero and twice as large. No scenario can have a rate of zero.
-fn variants(config: &QueueConfig) -> Vec<(String, Box<dyn lopsided_spec::AnyPart>)> {
-    let mut all = vec![(String::new(), config.part().boxed_clone())];
-    let info = config.part().info();
-    for name in info.names() {
-        let key = info.key(name).expect("one of its keys");
-        let now = config.part().get(name);
-        let mut changes = match (&now, key.value_type) {
-            (Value::Flag(flag), _) => vec![Value::Flag(!flag)],
-            (_, ValueType::Word(words)) => words().into_iter().map(Value::Word).filter(|word| *word != now).collect(),
-            (Value::Integer(number), _) => vec![Value::Integer(0), Value::Integer(2 * number)],
-            (Value::Number(number), _) => {
-                vec![Value::Number(0.0), Value::Number(2.0 * number)]
-            }
-            (Value::Rate(rate), _) => {
-                vec![
-                    Value::Rate(BitRate::from_bps(rate.as_bps() / 2)),
-                    Value::Rate(BitRate::from_bps(2 * rate.as_bps())),
-                ]
-            }
-            (Value::Time(time), _) => {
-                vec![Value::Time(Duration::ZERO), Value::Time(*time * 2), Value::Time(Duration::from_secs(100_000))]
-            }
-            (Value::Size(size), _) => vec![Value::Size(Bytes::ZERO), Value::Size(Bytes::new(2 * size.get()))],
-            (Value::Amount(Amount::Packets(count)), _) => {
-                vec![
-                    Value::Amount(Amount::Packets(0)),
-                    Value::Amount(Amount::Packets(2 * count)),
-                    Value::Amount(Amount::Bytes(Bytes::new(20_000))),
-                ]
-            }
-            (Value::Amount(Amount::Bytes(bytes)), _) => {
-                vec![
-                    Value::Amount(Amount::Bytes(Bytes::ZERO)),
-                    Value::Amount(Amount::Bytes(Bytes::new(2 * bytes.get()))),
-                ]
-            }
-            (Value::None, ValueType::Rate) => vec![Value::Rate(BitRate::from_bps(8_000_000))],
-            (Value::None, ValueType::Time) => vec![Value::Time(Duration::from_millis(5))],
-            (Value::None, ValueType::Size) => vec![Value::Size(Bytes::new(3000))],
-            (Value::None, ValueType::Integer) => vec![Value::Integer(1)],
-            _ => Vec::new(),
-        };
-        if key.optional && now != Value::None {
-            changes.push(Value::None);
-        }
-        for value in changes {
-            let mut part = config.part().boxed_clone();
-            if part.set(name, value.clone()).is_ok() {
-                all.push((format!("{name}={value:?}"), part));
-            }
-        }
-    }
-    all
-}
-
-/// What happened to the packets.
-#[derive(Default)]
-struct Happened {
-    counts: BTreeMap<String, u64>,
-    digest: u64,
-}
-
-impl Happened {
-    fn add(&mut self, what: &str, at: Time, id: u64) {
-        *self.counts.entry(what.to_owned()).or_default() += 1;
-        self.mix(at.as_nanos());
-        self.mix(id);
-        self.mix_text(what);
-    }
-
-    fn mix(&mut self, word: u64) {
-        self.digest = (self.digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    }
-
-    fn mix_text(&mut self, text: &str) {
-        text.bytes().for_each(|octet| self.mix(u64::from(octet)));
-    }
-}
-
-#[derive(Clone, Default)]
-struct Witness(Arc<Mutex<Happened>>);
-
-impl Observer for Witness {
-    fn mask(&self) -> EventMask {
-        EventMask::ALL
-    }
-
-    fn record(&mut self, at: Time, _node: NodeId, event: &Event<'_>) {
-        let mut happened = self.0.lock().unwrap();
-        match event {
-            Event::Dropped { packet, why } => happened.add(&format!("dropped {}", why.name()), at, packet.id()),
-            Event::Marked { packet, why } => happened.add(&format!("marked {}", why.name()), at, packet.id()),
-            Event::Absorbed { packet } => happened.add("absorbed", at, packet.id()),
-            _ => {}
-        }
-    }
-}
-
-/// Random numbers that never change.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
-/// The traffic: data of six connections, ACKs of three others, and short datagrams.
-struct Traffic {
-    dice: Dice,
-    sent: [u32; 6],
-    acked: [u32; 3],
-}
-
-impl Traffic {
-    fn next(&mut self, now: Time) -> NewPacket {
-        const DSCPS: [u8; 6] = [0, 8, 46, 0, 34, 16];
-        const ECNS: [Ecn; 6] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1];
-        let kind = self.dice.below(20);
-        if kind < 13 {
-            // Two of the connections send more than the others.
-            let flow = [0, 1, 2, 3, 4, 5, 1, 3, 1][self.dice.below(9) as usize];
-            let len = [1448, 1448, 1448, 1000, 300][self.dice.below(5) as usize];
-            self.sent[flow] = self.sent[flow].wrapping_add(len);
-            let ip = ip(flow as u32, DSCPS[flow], ECNS[flow]);
-            let header = tcp(1000 + flow as u16, Seq::new(self.sent[flow]), Seq::new(1), now);
-            return NewPacket::new(FlowId(flow as u32), ip, Transport::Tcp(header), Payload::virtual_len(len));
-        }
-        if kind < 18 {
-            let flow = self.dice.below(3) as usize;
-            let step = [0, 1448, 1448, 2896, 2896][self.dice.below(5) as usize];
-            self.acked[flow] += step;
-            let mut header = tcp(2000 + flow as u16, Seq::new(1), Seq::new(self.acked[flow]), now);
-            match self.dice.below(12) {
-                0 => header.options.push_sack(SackBlock { start: header.ack + 1448, end: header.ack + 2896 }),
-                1 => header.window = 500,
-                2 => header.flags = header.flags.with(Flags::ECE),
-                3 => header.flags = header.flags.with(Flags::PSH),
-                _ => {}
-            }
-            let ip = ip(10 + flow as u32, 0, Ecn::NotEct);
-            return NewPacket::new(FlowId(10 + flow as u32), ip, Transport::Tcp(header), Payload::EMPTY);
-        }
-        let transport = Transport::Udp(UdpHeader { src_port: 3000, dst_port: self.dice.below(8) as u16 });
-        let ip = ip(20 + self.dice.below(3) as u32, 46, Ecn::NotEct);
-        NewPacket::new(FlowId(20), ip, transport, Payload::virtual_len(100 + self.dice.below(100) as u32))
-    }
-}
-
-/// The first hosts share addresses. One host uses IPv6.
-fn ip(host: u32, dscp: u8, ecn: Ecn) -> IpHeader {
-    let v4 = IpHeader::v4(Ipv4Addr::from_bits(0x0a00_0001 + host / 2), Ipv4Addr::from_bits(0x0a00_0101 + host % 4));
-    let v6 = IpHeader::v6(Ipv6Addr::from_bits(0x20 << 120 | 1), Ipv6Addr::from_bits(0x20 << 120 | 2));
-    IpHeader { dscp, ecn, ..if host == 5 { v6 } else { v4 } }
-}
-
-fn tcp(src_port: u16, seq: Seq, ack: Seq, now: Time) -> TcpHeader {
-    let value = (now.as_nanos() / 1_000_000) as u32;
-    let options = TcpOptions::default().with_timestamps(Some(Timestamps { value, echo: value.saturating_sub(20) }));
-    TcpHeader { src_port, dst_port: 80, seq, ack, flags: Flags::ACK, window: 1000, options }
-}
-
 /// Returns the far end's answer to a packet: a sensing packet turned round, or the ACK of data.
 fn answer(mut packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
     if turn(&mut packet, cx) {
@@ -446,7 +259,7 @@ fn course(mut queue: impl Qdisc) -> String {
     let witness = Witness::default();
     let mut accounting = Accounting::new(1);
     accounting.subscribe(Box::new(witness.clone()));
-    let mut traffic = Traffic { dice: Dice(7), sent: [0; 6], acked: [0; 3] };
+    let mut traffic = Traffic::default();
     let mut back: VecDeque<(Time, Packet)> = VecDeque::new();
     let (mut now, mut free_at, mut id, mut given) = (Time::ZERO, Time::ZERO, 0_u64, 0_u64);
     let mut last: Option<(Waits, NewPacket)> = None;
@@ -487,13 +300,7 @@ fn course(mut queue: impl Qdisc) -> String {
             let own = queue.observe_reverse(&packet, now);
             witness.0.lock().unwrap().mix(u64::from(own));
         } else {
-            let at_ms = now.as_nanos() / 1_000_000;
-            let gap = PHASES.iter().find(|(until, _)| at_ms < *until).map_or(u64::MAX, |(_, gap)| *gap);
-            arrival = if gap == u64::MAX {
-                end
-            } else {
-                now + Duration::from_micros(gap) + Duration::from_nanos(traffic.dice.below(1000))
-            };
+            arrival = next_arrival(now, &mut traffic.dice).unwrap_or(end);
             // Now and then, the newest ACK is removed from the middle of the queue.
             if traffic.dice.below(40) == 0 {
                 if let Some((waits, like)) = last.take() {

@@ -14,5 +14,6 @@ mod laws;
 mod marking;
 mod policer;
 mod scheduling;
+mod script;
 mod sensing;
 mod stats;
