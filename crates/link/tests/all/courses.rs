@@ -262,10 +262,8 @@ fn drive<N: Node>(
     }
     let mut traffic = Traffic::default();
     let (mut arrival, mut glance, mut id, mut out) = (Some(Time::ZERO), Time::ZERO, 0, Vec::new());
-    loop {
-        let Some(now) = [node.poll_timeout(), arrival].into_iter().flatten().min().filter(|next| *next < END) else {
-            break;
-        };
+    let next = |node: &N, arrival: Option<Time>| node.poll_timeout().into_iter().chain(arrival).min();
+    while let Some(now) = next(node, arrival).filter(|next| *next < END) {
         let mut cx = Cx::new(now, NodeId(0), &mut accounting);
         if arrival == Some(now) {
             id += 1;

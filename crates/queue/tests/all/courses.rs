@@ -15,7 +15,7 @@ use lopsided_queue::{
     HtbConfig, Limit, PrioConfig, QUEUES, Qdisc, QueueConfig, Rule, SfqConfig, TbfConfig, Waiting, WredConfig,
     WredProfile, turn,
 };
-use lopsided_spec::{Amount, Part, Scalar as _, Value};
+use lopsided_spec::{Amount, Scalar as _, Value};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 

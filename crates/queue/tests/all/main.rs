@@ -16,4 +16,5 @@ mod policer;
 mod scheduling;
 mod script;
 mod sensing;
+mod settings;
 mod stats;

@@ -1,5 +1,5 @@
-//! Parts of the tests that record the outcome of scripted traffic: the traffic, the changes of settings, and the record.
-//! The tests of `lopsided-link` use this file, too.
+//! Shared parts of the tests that record scripted traffic: the traffic, the changes of settings, and the record. The
+//! tests of `lopsided-link` use this file, too.
 
 use lopsided_core::packet::{Flags, SackBlock, TcpHeader, TcpOptions, Timestamps, UdpHeader};
 use lopsided_core::{
@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 
-/// Phases of the load on a link of 10 Mbit/s: end in ms, and time between two arrivals in µs. The link takes about 650 µs for a packet.
+/// Phases of the load on a link of 10 Mbit/s: end in ms, and time between two arrivals in µs. The link takes about 650 µs
+/// for a packet.
 pub const PHASES: [(u64, u64); 6] = [(150, 1500), (900, 430), (1100, 900_000), (1110, 20), (1700, 700), (2300, 330)];
 
 /// Returns the time of the arrival after the one at `now`; `None` if the load has ended.
@@ -101,7 +102,7 @@ pub fn variants(part: &dyn AnyPart) -> Vec<(String, Box<dyn AnyPart>)> {
     all
 }
 
-/// What happened to the packets.
+/// Counts and a digest of the packets' fates.
 #[derive(Default)]
 pub struct Happened {
     pub counts: BTreeMap<String, u64>,

@@ -1,6 +1,6 @@
 //! Statistics of a queue, compared with values computed by hand.
 
-use lopsided_core::{Bytes, Duration, Time};
+use lopsided_core::{Bytes, Count, Duration, Time};
 use lopsided_queue::{Backlog, QueueSample, QueueStats};
 
 fn ns(nanos: u64) -> Time {
@@ -43,6 +43,22 @@ fn the_statistics_cover_all_packets_of_a_run() {
     assert_eq!(stats.sojourns().quantile(0.5), Some(Duration::from_nanos(30)));
     assert_eq!((stats.arrived_packets(), stats.sent_packets(), stats.dropped_packets()), (4, 2, 2));
     assert_eq!((stats.sent_bytes(), stats.dropped_bytes()), (Bytes::new(300), Bytes::new(700)));
+}
+
+/// Packets that find the queue empty can be recorded together.
+#[test]
+fn packets_that_pass_at_once_can_be_recorded_together() {
+    let (mut together, mut one_by_one) = (QueueStats::default(), QueueStats::default());
+    together.passed(Count { packets: 3, bytes: Bytes::new(1000) }, Bytes::new(500));
+    together.passed(Count::default(), Bytes::new(9000));
+    for (at, size) in [(10, 300), (20, 500), (30, 200)] {
+        one_by_one.crossed(ns(at), ns(at), Bytes::new(size), backlog(1, size));
+    }
+    assert_eq!(together.max_backlog(), one_by_one.max_backlog());
+    assert_eq!((together.sent_packets(), together.sent_bytes()), (3, Bytes::new(1000)));
+    assert_eq!(one_by_one.sent_bytes(), Bytes::new(1000));
+    assert_eq!(together.mean_sojourn(), Some(Duration::ZERO));
+    assert_eq!(together.sojourns().quantile(1.0), Some(Duration::ZERO));
 }
 
 /// One call per packet gives the same statistics as two calls, one at the arrival and one at the departure.

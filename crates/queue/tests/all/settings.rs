@@ -1,0 +1,104 @@
+//! The settings of disciplines: their kinds, limits and defaults, and own disciplines.
+
+use lopsided_core::{BitRate, Bytes, Count};
+use lopsided_queue::{
+    Backlog, CodelQueueConfig, Discipline, FifoConfig, Framing, Limit, QUEUES, Queue, QueueConfig, QueuePlace,
+    RedConfig, Threshold, WfqConfig, dequeues_only_nonempty, register,
+};
+use lopsided_spec::{Fault, Given, Key, Part};
+
+fn given<'g>(keys: &'g [&'g str], preset: Option<&'g str>) -> Given<'g> {
+    Given { keys, preset, line_rate: Some(BitRate::from_bps(10_000_000)), line_peeks: false, folder: "" }
+}
+
+#[test]
+fn settings_know_their_kind_and_limit() {
+    let codel = QueueConfig::new(CodelQueueConfig { limit: Limit::Packets(7), ..CodelQueueConfig::default() });
+    assert_eq!((codel.kind(), codel.limit()), ("codel", Some(Limit::Packets(7))));
+    assert_eq!(codel.get::<CodelQueueConfig>().map(|codel| codel.limit), Some(Limit::Packets(7)));
+    assert_eq!(codel.get::<FifoConfig>(), None);
+    let octets = QueueConfig::new(FifoConfig::new(Limit::Bytes(Bytes::new(5000))));
+    assert_eq!(octets.limit(), Some(Limit::Bytes(Bytes::new(5000))));
+    // The limit of this kind is a plain number.
+    assert_eq!(QueueConfig::new(WfqConfig::default()).limit(), None);
+    let backlog = Backlog { packets: 3, bytes: Bytes::new(700) };
+    assert_eq!(Count::from(backlog), Count { packets: 3, bytes: Bytes::new(700) });
+}
+
+/// In Linux, tbf, htb and drr do not call an empty child, so a RED queue in them never sees an idle time.
+#[test]
+fn three_kinds_dequeue_only_from_children_with_packets() {
+    let mut kinds: Vec<&str> = (QUEUES.members)().iter().map(|member| member.info.name).collect();
+    kinds.retain(|kind| dequeues_only_nonempty(kind));
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["drr", "htb", "tbf"]);
+}
+
+#[test]
+fn the_overhead_of_a_framing_is_limited_and_added_to_that_of_its_kind() {
+    let of = |overhead| Framing { overhead: Bytes::new(overhead), ..Framing::NONE };
+    assert_eq!(Part::check(&of(10_100)), Ok(()));
+    assert!(Part::check(&of(10_101)).is_err());
+    assert!(Part::check(&Framing { minimum: Bytes::new(10_101), ..Framing::NONE }).is_err());
+    let complete = |keys: &[&str], preset| {
+        let mut framing = of(4);
+        framing.complete(&given(keys, preset)).map(|()| framing.overhead)
+    };
+    let pppoe = Framing::PPPOE.overhead;
+    assert_eq!(complete(&["kind", "overhead"], Some("pppoe")), Ok(Bytes::new(4) + pppoe));
+    assert_eq!(complete(&["kind"], Some("pppoe")), Ok(Bytes::new(4)));
+    assert_eq!(complete(&["overhead"], None), Ok(Bytes::new(4)));
+    assert!(of(20_000).complete(&given(&[], None)).is_err());
+}
+
+/// As in tc-red(8): `max` is a quarter of the limit and `min` a third of `max`, unless they are set.
+#[test]
+fn reds_thresholds_follow_from_its_limit() {
+    let complete = |limit| {
+        let mut red = RedConfig { limit, ..RedConfig::default() };
+        red.complete(&given(&["limit"], None)).map(|()| (red.min, red.max))
+    };
+    assert_eq!(complete(Limit::Packets(120)), Ok((Threshold::Packets(10), Threshold::Packets(30))));
+    let octets = |min, max| (Threshold::Bytes(Bytes::new(min)), Threshold::Bytes(Bytes::new(max)));
+    assert_eq!(complete(Limit::Bytes(Bytes::new(120_000))), Ok(octets(10_000, 30_000)));
+    assert_eq!(complete(Limit::Packets(2)), Ok((Threshold::Packets(1), Threshold::Packets(1))));
+}
+
+/// A discipline of a user, which is a drop-tail queue.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Own;
+
+impl Part for Own {
+    const NAME: &'static str = "own";
+    const TEXT: &'static str = "";
+    const KEYS: &'static [Key<Own>] = &[];
+}
+
+impl Discipline for Own {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        QueueConfig::packets(1).build(place.seed, place.role)
+    }
+}
+
+/// A discipline of a user with the name of a built-in one.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Taken;
+
+impl Part for Taken {
+    const NAME: &'static str = "codel";
+    const TEXT: &'static str = "";
+    const KEYS: &'static [Key<Taken>] = &[];
+}
+
+impl Discipline for Taken {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Own.build(place)
+    }
+}
+
+#[test]
+fn a_discipline_of_a_user_cannot_have_the_name_of_a_built_in_one() {
+    assert!(register::<Taken>().is_err());
+    let own = QueueConfig::new(Own);
+    assert_eq!((own.kind(), own.build(1, "test").map(|_| ()).is_ok()), ("own", true));
+}
