@@ -77,6 +77,7 @@ fn compare(kind: &str) {
 /// Returns the settings of a kind with which it acts within the two seconds of a course, each with its label.
 fn bases(kind: &str) -> Vec<(&'static str, QueueConfig)> {
     let packets = |count| Value::Amount(Amount::Packets(count));
+    let ms = |count| Value::Time(Duration::from_millis(count));
     let rate = |bps| Value::Rate(BitRate::from_bps(bps));
     let with = |keys: &[(&str, Value)]| {
         let members = (QUEUES.members)();
@@ -131,12 +132,28 @@ fn bases(kind: &str) -> Vec<(&'static str, QueueConfig)> {
                 ),
             ]
         }
-        "codel" | "pie" | "cobalt" | "asqm" | "dualpi2" => one(&[("limit", packets(60))]),
+        "asqm" | "dualpi2" => one(&[("limit", packets(60))]),
+        // Targets and intervals so short that the control law acts within a course.
+        "codel" | "cobalt" | "pie" => {
+            let (key, time) = if kind == "pie" { ("max_burst", ms(20)) } else { ("interval", ms(20)) };
+            let fast = [("limit", packets(90)), ("target", ms(4)), (key, time)];
+            let marking = [&fast[..], &[("ecn", Value::Flag(true))]].concat();
+            vec![("", with(&[("limit", packets(60))])), ("fast", with(&fast)), ("fast with ecn", with(&marking))]
+        }
         "fq_codel" | "fq_pie" | "bdp" => {
             let few = with(&[("limit", packets(60)), ("flows", Value::Integer(4))]);
-            vec![("", with(&[("limit", packets(200))])), ("of few flows", few)]
+            let mut all = vec![("", with(&[("limit", packets(200))])), ("of few flows", few)];
+            if kind == "fq_pie" {
+                all.push(("fast", with(&[("limit", packets(200)), ("flows", Value::Integer(8)), ("target", ms(3))])));
+            }
+            all
         }
-        "docsis-pie" => one(&[("limit", packets(60)), ("msr", rate(9_000_000)), ("peak_rate", rate(12_000_000))]),
+        "docsis-pie" => one(&[
+            ("limit", packets(60)),
+            ("msr", rate(9_000_000)),
+            ("peak_rate", rate(12_000_000)),
+            ("latency_target", ms(5)),
+        ]),
         "fq" => one(&[("limit", packets(60)), ("flow_limit", packets(20)), ("maxrate", rate(4_000_000))]),
         "wfq" => one(&[("limit", packets(40)), ("threshold", packets(8))]),
         "sfq" => {

@@ -1,11 +1,12 @@
 //! The settings of disciplines: their kinds, limits and defaults, and own disciplines.
 
-use lopsided_core::{BitRate, Bytes, Count};
+use crate::common::{Segment, cx};
+use lopsided_core::{Accounting, BitRate, Bytes, Count, Duration, Packet, Time};
 use lopsided_queue::{
-    Backlog, CodelQueueConfig, Discipline, FifoConfig, Framing, Limit, QUEUES, Queue, QueueConfig, QueuePlace,
-    RedConfig, Threshold, WfqConfig, dequeues_only_nonempty, register,
+    AsqmConfig, Backlog, CodelQueueConfig, Discipline, FifoConfig, Framing, Limit, QUEUES, Qdisc as _, Queue,
+    QueueConfig, QueuePlace, RedConfig, Threshold, WfqConfig, dequeues_only_nonempty, register, turn,
 };
-use lopsided_spec::{Fault, Given, Key, Part};
+use lopsided_spec::{Fault, Given, Key, Part, Scalar as _, Value};
 
 fn given<'g>(keys: &'g [&'g str], preset: Option<&'g str>) -> Given<'g> {
     Given { keys, preset, line_rate: Some(BitRate::from_bps(10_000_000)), line_peeks: false, folder: "" }
@@ -62,6 +63,43 @@ fn reds_thresholds_follow_from_its_limit() {
     let octets = |min, max| (Threshold::Bytes(Bytes::new(min)), Threshold::Bytes(Bytes::new(max)));
     assert_eq!(complete(Limit::Bytes(Bytes::new(120_000))), Ok(octets(10_000, 30_000)));
     assert_eq!(complete(Limit::Packets(2)), Ok((Threshold::Packets(1), Threshold::Packets(1))));
+}
+
+#[test]
+fn the_interval_of_asqm_is_at_most_a_minute() {
+    let of = |nanos| AsqmConfig { interval: Duration::from_nanos(nanos), ..AsqmConfig::default() };
+    assert_eq!(Part::check(&of(60_000_000_000)), Ok(()));
+    assert!(Part::check(&of(60_000_000_001)).is_err());
+    assert!(Part::check(&of(0)).is_err());
+}
+
+/// Two disciplines measure the path with sensing packets. They take only those that the far end has sent back.
+#[test]
+fn two_kinds_send_sensing_packets_and_take_only_those_that_were_turned() {
+    let mut senders = Vec::new();
+    for member in (QUEUES.members)() {
+        let name = member.info.name;
+        let config = QueueConfig::from_value(Value::Part(member.part)).expect("a kind of queue");
+        // Some kinds have mandatory keys.
+        let Ok(mut queue) = config.build(1, "test") else { continue };
+        if queue.senses().is_none() {
+            continue;
+        }
+        senders.push(name);
+        let mut accounting = Accounting::new(1);
+        let mut cx = cx(Time::ZERO, &mut accounting);
+        for id in 0..4 {
+            queue.enqueue(Segment { payload: 1000, ..Segment::ack(1, 1) }.packet(id), &mut cx);
+        }
+        let sensing = queue.poll_originate().expect("a sensing packet follows data");
+        let mut sensing = Packet::unbooked(9, Time::ZERO, sensing);
+        let later = Time::from_nanos(1_000_000);
+        assert!(!queue.observe_reverse(&sensing, later), "{name} took a packet on its way to the far end");
+        assert!(turn(&mut sensing, &mut cx));
+        assert!(queue.observe_reverse(&sensing, later), "{name} did not take its packet");
+        assert!(!queue.observe_reverse(&sensing, later), "{name} took its packet twice");
+    }
+    assert_eq!(senders, ["asqm", "bdp"]);
 }
 
 /// A discipline of a user, which is a drop-tail queue.
