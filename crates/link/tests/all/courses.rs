@@ -9,10 +9,10 @@ use lopsided_core::{Accounting, BitRate, Bytes, Cx, Duration, IpHeader, NewPacke
 use lopsided_link::{
     AccessConfig, AccessKind, AggregationConfig, CompressionScheme, CsmaCdConfig, DocsisConfig, Framing, GilbertConfig,
     GrantsConfig, HeaderCompressionConfig, JitterConfig, Link, LinkConfig, LossConfig, MediumConfig, MediumKind,
-    PacketRadioConfig, PolledConfig, RateStep, RatesConfig, ReallocationConfig, ShaperConfig, SharedLink, StationQueue,
-    TraceConfig, WifiConfig, WifiStation,
+    PacketRadioConfig, PolledConfig, RateStep, RatesConfig, ReallocationConfig, Shaper as _, ShaperConfig, SharedLink,
+    StationQueue, TraceConfig, WifiConfig, WifiStation,
 };
-use lopsided_queue::{CodelQueueConfig, QueueConfig};
+use lopsided_queue::{CodelQueueConfig, PrioConfig, QueueConfig, Rule};
 use lopsided_spec::Part;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
@@ -67,6 +67,10 @@ fn plain_lines() {
     found.vary("", &line(), |line| line);
     let queue = CodelQueueConfig::default().into();
     found.vary("with codel", &LinkConfig { queue, ..line() }, |line| line);
+    let bands = vec![QueueConfig::packets(10), CodelQueueConfig::default().into()];
+    let classify = vec![Rule { class: 0, dscp: Some(46), ..Rule::default() }];
+    let prio = PrioConfig { bands, classify, default_class: Some(1) };
+    found.add("with bands", course(&LinkConfig { queue: prio.into(), ..line() }));
     found.add("audited", course(&LinkConfig { audit: true, ..line() }));
     for (name, framing) in Framing::NAMED {
         found.add(name, course(&LinkConfig { framing: *framing, ..line() }));
@@ -239,7 +243,57 @@ fn course(config: &LinkConfig) -> String {
     let arrived = drive(&mut link, 1, Some(&witness), look);
     let unseen = drive(&mut build().expect("as before"), 1, None, |_, _| String::new());
     assert!(arrived == unseen, "an observer changes the arrivals of {config:?}");
+    let mut link = build().expect("as before");
+    if link.predicts_arrivals() {
+        let mut predicted = pass_all(&mut link);
+        predicted.retain(|(at, _)| *at < END);
+        assert!(predicted == unseen, "the predicted arrivals differ: {config:?}");
+    }
     outcome(&witness)
+}
+
+/// Passes the traffic through a link that predicts each arrival.
+fn pass_all(link: &mut Link) -> Vec<(Time, u64)> {
+    let mut accounting = Accounting::new(1);
+    let mut traffic = Traffic::default();
+    let (mut arrival, mut id, mut out) = (Some(Time::ZERO), 0, Vec::new());
+    while let Some(now) = arrival {
+        let mut cx = Cx::new(now, NodeId(0), &mut accounting);
+        id += 1;
+        let packet = Packet::unbooked(id, now, traffic.next(now));
+        let (size, earliest) = (packet.size(), link.no_arrival_until(now));
+        if let Some((at, packet)) = link.pass_through(packet, size, now, &mut cx) {
+            assert!(at >= earliest && earliest >= now + link.delay());
+            out.push((at, packet.id()));
+        }
+        arrival = next_arrival(now, &mut traffic.dice);
+    }
+    out
+}
+
+/// The rate that other code sees: the highest that the line can reach in the long run.
+#[test]
+fn each_shaper_knows_its_long_run_rate() {
+    let rate = |config: LinkConfig| config.build_shaper(1, "link/down").expect("a shaper").rate().map(BitRate::as_bps);
+    let of = |access| rate(LinkConfig { access: Some(access), rate: None, ..line() });
+    let with_rate = |access| rate(LinkConfig { access: Some(access), ..line() });
+    assert_eq!(rate(line()), Some(10_000_000));
+    assert_eq!(rate(LinkConfig { rate: None, ..line() }), None);
+    let line_rate = Some(BitRate::from_bps(20_000_000));
+    let shaper = Some(ShaperConfig { burst: Bytes::new(6000), line_rate, interval: None });
+    assert_eq!(rate(LinkConfig { shaper, ..line() }), Some(10_000_000));
+    // Four packets of 1,500 bytes in 40 ms.
+    let opportunities = vec![10, 20, 30, 40];
+    assert_eq!(of(AccessConfig::new(TraceConfig { opportunities, ..TraceConfig::default() })), Some(1_200_000));
+    let step =
+        |at, mbit: u64| RateStep { at: Duration::from_millis(at), rate: Some(BitRate::from_bps(mbit * 1_000_000)) };
+    let steps = vec![step(0, 3), step(200, 8), step(350, 2)];
+    assert_eq!(of(AccessConfig::new(RatesConfig { steps, repeat: None })), Some(8_000_000));
+    let high = BitRate::from_bps(7_000_000);
+    let reallocation = ReallocationConfig { low: BitRate::from_bps(2_000_000), high, ..ReallocationConfig::default() };
+    assert_eq!(of(AccessConfig::new(reallocation)), Some(7_000_000));
+    assert_eq!(with_rate(AccessConfig::new(GrantsConfig::default())), Some(10_000_000));
+    assert_eq!(with_rate(AccessConfig::new(AggregationConfig::default())), Some(10_000_000));
 }
 
 fn outcome(witness: &Witness) -> String {
