@@ -189,10 +189,18 @@ impl Traffic {
             self.acked[flow] += step;
             let mut header = tcp(2000 + flow as u16, Seq::new(1), Seq::new(self.acked[flow]), now);
             match self.dice.below(12) {
-                0 => header.options.push_sack(SackBlock { start: header.ack + 1448, end: header.ack + 2896 }),
+                0 => {
+                    // The newest block comes first.
+                    for block in (0..=self.dice.below(3) as u32).rev() {
+                        let start = header.ack + 1448 + 4344 * block;
+                        header.options.push_sack(SackBlock { start, end: start + 1448 * (1 + block) });
+                    }
+                }
                 1 => header.window = 500,
                 2 => header.flags = header.flags.with(Flags::ECE),
                 3 => header.flags = header.flags.with(Flags::PSH),
+                4 => header.window = 60_000 + self.dice.below(100) as u16,
+                5 => header.options.timestamps = None,
                 _ => {}
             }
             let ip = ip(10 + flow as u32, 0, Ecn::NotEct);
