@@ -1,13 +1,18 @@
 //! Tests of the properties that all kinds of stages have in common: names, positions, and reported quantities.
 
 use crate::common::{Bench, at};
-use lopsided_core::packet::AckPrefix;
-use lopsided_core::{BitRate, Bytes, Duration, Node};
+use lopsided_core::packet::{AckPrefix, UdpHeader};
+use lopsided_core::{
+    Accounting, BitRate, Bytes, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Transport,
+};
+use lopsided_queue::{AsqmConfig, Qdisc as _, QueueConfig};
+use lopsided_spec::Part;
 use lopsided_stage::{
     AckExpandConfig, AckPacingConfig, AckReconstructConfig, AckThinningConfig, Reflector, ReflectorConfig, Spacing,
     StageConfig, StageKind, StageNode, StageSide,
 };
 use proptest::prelude::*;
+use std::net::Ipv4Addr;
 
 #[test]
 fn settings_report_the_name_and_the_side_of_their_kind() {
@@ -29,6 +34,41 @@ fn settings_report_the_name_and_the_side_of_their_kind() {
 fn only_stages_that_send_packets_back_see_the_opposite_direction() {
     assert!(StageNode::new(Box::new(Reflector::default())).sees_reverse());
     assert!(!Bench::of(AckThinningConfig::default()).stages[0].sees_reverse());
+}
+
+#[test]
+fn settings_with_which_acks_would_stop_are_refused() {
+    let rate = |bps| AckPacingConfig { rate: BitRate::from_bps(bps), ..AckPacingConfig::default() };
+    assert_eq!(Part::check(&rate(0)).map_err(|fault| fault.key), Err("rate"));
+    assert_eq!(Part::check(&rate(1)), Ok(()));
+    let keep = |keep| AckThinningConfig { keep, ..AckThinningConfig::default() };
+    assert_eq!(Part::check(&keep(0)).map_err(|fault| fault.key), Err("keep"));
+    assert_eq!(Part::check(&keep(1)), Ok(()));
+}
+
+#[test]
+fn a_reflector_counts_the_sensing_packets_that_it_sends_back() {
+    let mut queue = QueueConfig::new(AsqmConfig::default()).build(1, "link/up").expect("a queue");
+    let mut reflector = StageNode::new(Box::new(Reflector::default()));
+    let mut accounting = Accounting::new(1);
+    let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));
+    let udp = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
+    let mut ports = Vec::new();
+    for at_ms in 0..12 {
+        let mut cx = Cx::new(at(at_ms), NodeId(0), &mut accounting);
+        let data = NewPacket::new(FlowId(0), ip, udp.clone(), Payload::virtual_len(1000));
+        queue.enqueue(Packet::unbooked(at_ms, at(at_ms), data.clone()), &mut cx);
+        let sensing = queue.poll_originate();
+        for new in sensing.into_iter().chain([data]) {
+            reflector.handle_packet(StageNode::FORWARD, Packet::unbooked(99, at(at_ms), new), &mut cx);
+            ports.extend(reflector.poll_transmit(&mut cx).map(|(port, _)| port));
+        }
+    }
+    let back = ports.iter().filter(|port| **port != StageNode::FORWARD).count();
+    assert_eq!((ports.len(), back), (12 + 3, 3), "one sensing packet follows four data packets");
+    let mut turned = None;
+    reflector.sample(&mut |_, name, value| turned = turned.or((name == "turned_packets").then_some(value)));
+    assert_eq!(turned, Some(3.0));
 }
 
 /// Returns a quantity that the only stage of the bench reports.

@@ -56,3 +56,20 @@ proptest! {
         prop_assert!(accounting.conservation(gate.held()).holds());
     }
 }
+
+/// RFC 1122, section 3.2.2: no ICMP error is sent in response to an ICMP error.
+#[test]
+fn an_icmp_packet_that_does_not_fit_is_dropped_without_an_answer() {
+    let mut gate = StageNode::new(Box::new(MtuGate::new(1000, 3)));
+    let mut accounting = Accounting::new(1);
+    for protocol in [1, 58] {
+        let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut accounting);
+        let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));
+        let new = NewPacket::new(FlowId(0), ip, Transport::Other { protocol }, Payload::virtual_len(1400));
+        let packet = cx.originate(new);
+        gate.handle_packet(StageNode::FORWARD, packet, &mut cx);
+        assert!(gate.poll_transmit(&mut cx).is_none());
+        assert_eq!(gate.poll_timeout(), None);
+    }
+    assert_eq!(accounting.node(NodeId(0)).dropped_total().packets, 2);
+}
