@@ -65,6 +65,34 @@ fn reds_thresholds_follow_from_its_limit() {
     assert_eq!(complete(Limit::Packets(2)), Ok((Threshold::Packets(1), Threshold::Packets(1))));
 }
 
+/// Some defaults follow from the line, but never replace a value that the scenario sets.
+#[test]
+fn values_that_follow_from_the_line_replace_no_key_that_is_set() {
+    let mut derived = Vec::new();
+    for member in (QUEUES.members)() {
+        // Classes have defaults of their own inside.
+        let is_plain = |key: &&str| !matches!(member.part.get(key), Value::List(_));
+        let names: Vec<&str> = member.info.names().filter(is_plain).collect();
+        let complete = |keys: &[&str]| {
+            let mut part = member.part.boxed_clone();
+            part.complete(&given(keys, None)).map(|()| part)
+        };
+        for key in &names {
+            if let Ok(part) = complete(&[key]) {
+                assert_eq!(part.get(key), member.part.get(key), "{}: {key}", member.info.name);
+            }
+        }
+        if let (Ok(none), Ok(all)) = (complete(&[]), complete(&names)) {
+            let changed = names.iter().filter(|key| none.get(key) != all.get(key));
+            derived.extend(changed.map(|key| format!("{}.{key}", member.info.name)));
+        }
+    }
+    let of_red = ["red.min", "red.max", "red.weight", "red.bandwidth"];
+    let of_others = ["docsis-pie.msr", "cobalt.mtu_time", "wred.bandwidth", "ared.bandwidth"];
+    let of_choke = ["choke.min", "choke.max", "choke.weight", "choke.bandwidth"];
+    assert_eq!(derived, [of_red, of_others, of_choke].concat());
+}
+
 #[test]
 fn the_interval_of_asqm_is_at_most_a_minute() {
     let of = |nanos| AsqmConfig { interval: Duration::from_nanos(nanos), ..AsqmConfig::default() };
