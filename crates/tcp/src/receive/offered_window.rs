@@ -97,6 +97,7 @@ impl OfferedWindow {
     }
 
     /// Computes the window, records it as advertised, and returns the header field.
+    #[inline(always)]
     pub fn offer(&mut self, next: u64, filling: Filling) -> u16 {
         let field = self.field(filling);
         self.settled = self.due.take().is_none();
@@ -107,6 +108,7 @@ impl OfferedWindow {
 
     /// Computes the window in units of the header field. As in Linux, the field is rounded up, so that the right edge
     /// never moves back.
+    #[inline(always)]
     pub fn field(&self, filling: Filling) -> u64 {
         let window = self.due.unwrap_or_else(|| self.buffer.window(filling));
         window.div_ceil(1 << filling.scale).min(65_535)

@@ -89,11 +89,13 @@ impl SackReport {
     }
 
     /// Position of the first block that `[from, to)` touches.
+    #[inline]
     fn touched(&self, from: u64, to: u64) -> Option<usize> {
         self.blocks.iter().position(|block| from <= block.end && block.start <= to)
     }
 
     /// True if `[from, to)` would displace a block that no ACK has reported.
+    #[inline]
     pub fn hides_a_block(&self, from: u64, to: u64) -> bool {
         self.touched(from, to).unwrap_or(self.blocks.len()) >= BLOCKS_EXPECTED
     }
