@@ -287,6 +287,12 @@ def test_a_run_with_its_report_loads_no_library_of_drawing(adsl_file, tmp_path):
     assert not {"matplotlib", "pandas", "rich.markdown", "lopsided.worlds.kernel"} & loaded
 
 
+def test_analyze_loads_no_library_that_is_slow_to_import(adsl, tmp_path):
+    adsl.run(pcap=tmp_path)
+    loaded = _modules_of(["analyze", str(tmp_path / "host-server.pcapng")])
+    assert not {"numpy", "polars", "matplotlib"} & loaded
+
+
 def _modules_of(arguments: list[str]) -> set[str]:
     """Returns the names of the Python modules that a command loads."""
     code = (

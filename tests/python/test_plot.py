@@ -1,5 +1,7 @@
 """Tests the texts and the panels of figures, but not their appearance."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -103,3 +105,13 @@ def test_a_label_of_a_line_crosses_no_other_line():
     buffer_sizes.draw_marks(sheet.panels[0], marks, 357)
     advised, model = sheet.panels[0].lines
     assert list(advised.get_ydata()) == [0, 1] and list(model.get_ydata()) == [pytest.approx(0.09), 1]
+
+
+def test_all_bars_are_one_path_that_is_not_simplified():
+    sheet = style.sheet("bars", "", (1.0,), "time (s)")
+    count = 500
+    style.bars(
+        sheet.panels[0], range(count), [0.0] * count, [0.001] * (count - 1) + [1.0], color="#123456", linewidth=1
+    )
+    drawn = re.findall(r'<path d="([^"]*)"[^>]*#123456', style.svg(sheet.figure, salt="bars"))
+    assert [(path.count("M"), path.count("L")) for path in drawn] == [(count, count)]
