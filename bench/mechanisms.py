@@ -27,7 +27,9 @@ MECHANISMS = {
     "statistics of queues": "queue/src/tools/",
     "packets and their accounting": "core/src/(accounting|node|packet)",
     "hosts, sockets, applications": "(sim/src/host/|app/src/|sim/src/meter)",
-    "TCP: receiver and its window": "tcp/src/(receive/(rec|rea|off|sack|mem|buf|fil|pages|rounds|runs)|connection/application)",
+    "TCP: receiver and its window": (
+        "tcp/src/(receive/(rec|rea|off|sack|mem|buf|fil|pages|rounds|runs)|connection/application)"
+    ),
     "TCP: ACK policy": "tcp/src/receive/",
     "TCP: scoreboard": "tcp/src/send/scoreboard",
     "TCP: RTT, timers, recovery": "tcp/src/(send/(rtt|timestamp)|recovery|timers)",

@@ -314,7 +314,7 @@ fn course(mut queue: impl Qdisc) -> String {
             }
         } else if answered == Some(now) {
             let (_, packet) = back.pop_front().expect("an answer");
-            let own = queue.observe_reverse(&packet, now);
+            let own = queue.sensing().is_some_and(|sensing| sensing.observe_reverse(&packet, now));
             witness.0.lock().unwrap().mix(u64::from(own));
         } else {
             arrival = next_arrival(now, &mut traffic.dice).unwrap_or(end);
@@ -333,7 +333,7 @@ fn course(mut queue: impl Qdisc) -> String {
             let place = queue.next_place();
             last = Some((Waits { id, at: now, place }, new.clone()));
             queue.enqueue(Packet::unbooked(id, now, new), &mut cx);
-            while let Some(sensing) = queue.poll_originate() {
+            while let Some(sensing) = queue.sensing().and_then(|sensing| sensing.poll_originate()) {
                 id += 1;
                 queue.enqueue(Packet::unbooked(id, now, sensing), &mut cx);
             }

@@ -110,7 +110,7 @@ fn two_kinds_send_sensing_packets_and_take_only_those_that_were_turned() {
         let config = QueueConfig::from_value(Value::Part(member.part)).expect("a kind of queue");
         // Some kinds have mandatory keys.
         let Ok(mut queue) = config.build(1, "test") else { continue };
-        if queue.senses().is_none() {
+        if queue.sensing().is_none() {
             continue;
         }
         senders.push(name);
@@ -119,6 +119,7 @@ fn two_kinds_send_sensing_packets_and_take_only_those_that_were_turned() {
         for id in 0..4 {
             queue.enqueue(Segment { payload: 1000, ..Segment::ack(1, 1) }.packet(id), &mut cx);
         }
+        let queue = queue.sensing().expect("a discipline that sends sensing packets");
         let sensing = queue.poll_originate().expect("a sensing packet follows data");
         let mut sensing = Packet::unbooked(9, Time::ZERO, sensing);
         let later = Time::from_nanos(1_000_000);

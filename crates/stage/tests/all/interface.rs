@@ -58,7 +58,7 @@ fn a_reflector_counts_the_sensing_packets_that_it_sends_back() {
         let mut cx = Cx::new(at(at_ms), NodeId(0), &mut accounting);
         let data = NewPacket::new(FlowId(0), ip, udp.clone(), Payload::virtual_len(1000));
         queue.enqueue(Packet::unbooked(at_ms, at(at_ms), data.clone()), &mut cx);
-        let sensing = queue.poll_originate();
+        let sensing = queue.sensing().and_then(|sensing| sensing.poll_originate());
         for new in sensing.into_iter().chain([data]) {
             reflector.handle_packet(StageNode::FORWARD, Packet::unbooked(99, at(at_ms), new), &mut cx);
             ports.extend(reflector.poll_transmit(&mut cx).map(|(port, _)| port));
