@@ -1,11 +1,17 @@
 //! An invalid configuration is rejected with an error that names the key and the reason.
 
-use crate::common::{Bench, kbit, nanos, octets};
+use crate::common::{Bench, kbit, nanos, octets, packet};
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions};
-use lopsided_core::{BitRate, Count, Duration, FlowId, IpHeader, NewPacket, Node, Payload, Port, Seq, Transport};
-use lopsided_link::{GilbertConfig, JitterConfig, LinkConfig, LossConfig, PolledConfig, ShaperConfig};
-use lopsided_queue::{AsqmConfig, QueueConfig};
-use lopsided_spec::Part;
+use lopsided_core::{
+    Accounting, BitRate, Count, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Payload, Port, Seq, Time,
+    Transport,
+};
+use lopsided_link::{
+    ACCESS, AccessConfig, GilbertConfig, GrantsConfig, JitterConfig, LinkConfig, LossConfig, MEDIA, MediumSettings,
+    PolledConfig, ShaperConfig,
+};
+use lopsided_queue::{AsqmConfig, Qdisc as _, QueueConfig, turn};
+use lopsided_spec::{Given, Part, Value};
 use std::net::Ipv4Addr;
 
 fn sound() -> LinkConfig {
@@ -121,4 +127,59 @@ fn a_link_creates_the_sensing_packets_of_its_discipline() {
     }
     let expected = Count { packets: 10, bytes: octets(8 * 1500 + 2 * 28) };
     assert_eq!(bench.view_last(|link| link.counters()).delivered, expected);
+}
+
+/// Some defaults follow from other settings, but never replace a value that the scenario sets.
+#[test]
+fn derived_values_of_access_methods_and_media_replace_no_key_that_is_set() {
+    let mut incomplete = Vec::new();
+    for member in (ACCESS.members)().into_iter().chain((MEDIA.members)()) {
+        let is_plain = |key: &&str| !matches!(member.part.get(key), Value::List(_));
+        let names: Vec<&str> = member.info.names().filter(is_plain).collect();
+        let complete = |keys: &[&str]| {
+            let line_rate = Some(BitRate::from_bps(10_000_000));
+            let mut part = member.part.boxed_clone();
+            part.complete(&Given { keys, preset: None, line_rate, line_peeks: false, folder: "" }).map(|()| part)
+        };
+        for key in &names {
+            if let Ok(part) = complete(&[key]) {
+                assert_eq!(part.get(key), member.part.get(key), "{}: {key}", member.info.name);
+            }
+        }
+        incomplete.extend(complete(&[]).is_err().then_some(member.info.name));
+    }
+    // A trace needs a file.
+    assert_eq!(incomplete, ["trace"]);
+}
+
+/// A link passes packets of the other direction to its discipline, which takes only its own sensing packets.
+#[test]
+fn a_link_passes_sensing_packets_of_the_other_direction_to_its_discipline() {
+    let link = |queue| LinkConfig::new(Some(BitRate::from_bps(10_000_000)), Duration::from_millis(1), queue);
+    assert!(link(QueueConfig::packets(9)).build(1, "link/up").expect("a link").senses().is_none());
+    let mut queue = QueueConfig::new(AsqmConfig::default()).build(1, "link/up").expect("a queue");
+    let mut link = link(AsqmConfig::default().into()).build(1, "link/up").expect("a link");
+    assert_eq!(link.senses(), queue.senses());
+    assert!(link.senses().is_some());
+    let mut accounting = Accounting::new(1);
+    let now = Time::from_nanos(1);
+    for id in 0..4 {
+        let mut cx = Cx::new(now, NodeId(0), &mut accounting);
+        queue.enqueue(packet(id, 1000, now), &mut cx);
+        link.handle_packet(Port(0), packet(id, 1000, now), &mut cx);
+    }
+    let mut cx = Cx::new(now, NodeId(0), &mut accounting);
+    // Both follow the fourth packet with the same sensing packet.
+    let sensing = queue.poll_originate().expect("a sensing packet follows data");
+    let mut sensing = cx.originate(sensing);
+    assert!(turn(&mut sensing, &mut cx));
+    assert_eq!(link.pass_reverse(packet(9, 100, now), &mut cx).map(|packet| packet.id()), Some(9));
+    assert!(link.pass_reverse(sensing, &mut cx).is_none());
+}
+
+#[test]
+fn an_access_method_knows_its_kind() {
+    assert_eq!(AccessConfig::new(GrantsConfig::default()).kind(), "grants");
+    let queue = QueueConfig::packets(7);
+    assert_eq!(MediumSettings::from(queue.clone()).queue, queue);
 }
