@@ -29,9 +29,9 @@ _LIMITED = {
     "receiver_stall": "the receiver had closed its window",
 }
 _DISCIPLINES = {
-    "drop_tail": "It drops packets if its buffer is full (drop-tail)",
-    "aqm": "It seems to drop or mark packets before its buffer is full (AQM)",
-    "policer": "It drops packets above its rate and has no queue (policer)",
+    "drop_tail": "drops packets if the buffer is full (drop-tail)",
+    "aqm": "seems to drop or mark packets before the buffer is full (AQM)",
+    "policer": "drops packets above its rate and has no queue (policer)",
 }
 
 
@@ -118,11 +118,14 @@ def _line(row: Row) -> str:
     if not told:
         return "The line's rate is unknown: the line was never busy for long."
     text = " and ".join(told) + "."
+    queue: list[str] = []
     if row["data_buffer_ms"] is not None:
         size = f" ({units.size(row['data_buffer_bytes'])})" if row["data_buffer_bytes"] is not None else ""
-        text += f" Its buffer holds {units.millis(row['data_buffer_ms'])}{size}."
+        queue.append(f"has a buffer of {units.millis(row['data_buffer_ms'])}{size}")
     if row["data_discipline"] in _DISCIPLINES:
-        text += f" {_DISCIPLINES[row['data_discipline']]}."
+        queue.append(_DISCIPLINES[row["data_discipline"]])
+    if queue:
+        text += f" The line of the data {' and '.join(queue)}."
     return text[0].upper() + text[1:]
 
 

@@ -1,4 +1,4 @@
-"""Reads logs of Flent, Crusader, irtt and cake-autorate that were written on the same line as a capture.
+"""Reads logs of Flent, Crusader, irtt and cake-autorate that were recorded on the same access line as a capture.
 
 A log provides the shortest RTT, and the rate of a direction that has no load in the capture. The formats are described
 in Flent's "The Data File Format", in Crusader's `file_format.rs`, in the section "Output" of the manual page
