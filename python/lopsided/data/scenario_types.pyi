@@ -127,7 +127,7 @@ class PieQueue(TypedDict):
     derandomise: bool
 
 class FqPieQueue(TypedDict):
-    """FQ-PIE: a queue for each flow, served in turn, each under PIE."""
+    """FQ-PIE: one queue for each flow, served in turn. PIE controls each queue."""
 
     kind: Literal["fq_pie"]
     limit_packets: int
