@@ -60,7 +60,8 @@ def reflowed(text: str) -> str:
     code = False
     for line in text.split("\n"):
         code ^= line.startswith("```")
-        if code or not line or line.startswith(("```", "|", "#", "!", "<")):
+        # A list item may contain a table, whose rows are indented.
+        if code or not line or line.lstrip().startswith(("```", "|", "#", "!", "<")):
             end()
             lines.append(line)
             continue
