@@ -41,7 +41,7 @@ def test_crates_have_no_dependency_cycle_between_files(crate):
 def test_the_folders_of_tcp_have_no_dependency_cycle():
     folders = Crate(CRATES / "tcp" / "src").folders()
     assert not cycles(folders)
-    # The parts of the sender know nothing of recovery, and recovery knows nothing of the connection.
+    # Since there is no cycle, `send` does not depend on `recovery`, and neither depends on `sender` or `connection`.
     assert "send" in folders["recovery"]
     assert {"recovery", "send"} <= folders["sender"]
     assert "sender" in folders["connection"]

@@ -25,15 +25,24 @@ def test_a_deterministic_cell_matches_the_authors_code(scheme: Scheme):
         assert found[key] == pytest.approx(expected.values[key], rel=0.02), name
 
 
-def test_marked_acks_with_forward_loss_are_close_to_the_authors_code():
-    """The test compares medians of ten seeds, because single runs differ by up to 8 %.
-
-    The page reports differences of more than 5 %. With 60 seeds, the simulator's throughput is 6.6 % lower. The cause
-    is unknown, so this test accepts up to 10 %.
-    """
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.xfail(
+                name == "throughput_mbps",
+                reason="the simulator's throughput is 5.2 % lower, and 6.6 % with 60 seeds; the cause is unknown",
+                strict=True,
+            ),
+        )
+        for name in authors.BOUNDS
+    ],
+)
+def test_marked_acks_with_forward_loss_match_the_authors_code(name: str):
+    """The test compares medians of ten seeds, because single runs differ by up to 8 %."""
     [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is ACC_SA_CODE]
     expected = RECORDS.current((cell, number) for number in cell.numbers)
     both = Both(expected, kept.simulate([(cell, one.seed) for one in expected]))
-    for name in authors.BOUNDS:
-        theirs, ours = both.value(cell.name, ("download", name)).medians
-        assert ours == pytest.approx(theirs, rel=0.1), name
+    theirs, ours = both.value(cell.name, ("download", name)).medians
+    assert ours == pytest.approx(theirs, rel=authors.BOUNDS[name])

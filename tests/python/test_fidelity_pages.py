@@ -65,15 +65,16 @@ def test_paragraphs_of_all_pages_have_the_lines_of_the_writers():
 
 def test_only_paragraphs_and_list_items_are_divided():
     word = "packet " * 30
-    text = f"# {word}\n\n{word}\n\n- {word}\n  {word}\n- one\n\n| {word} |\n```\n{word}\n```\n"
+    text = f"# {word}\n\n{word}\n\n- {word}\n  {word}\n- one\n\n  | {word} |\n\n| {word} |\n```\n{word}\n```\n"
     lines = reflowed(text).split("\n")
-    assert [len(line) > WIDTH for line in lines].count(True) == 3
+    assert [len(line) > WIDTH for line in lines].count(True) == 4
     assert [line[:4] for line in lines if line] == [
         "# pa",
         *["pack"] * 2,
         "- pa",
         *["  pa"] * 2,
         "- on",
+        "  | ",
         "| pa",
         "```",
         "pack",

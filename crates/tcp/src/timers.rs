@@ -177,6 +177,7 @@ impl TimerTable {
     /// The earliest deadline of all timers.
     #[inline]
     pub fn next(&self) -> Option<Time> {
+        const { assert!(RARE == 3, "the slots before the rare timers") };
         let [loss, ack, pacing, ..] = self.slots;
         let next = loss.min(ack).min(pacing).min(self.earliest_rare);
         (next != UNSET).then_some(next)

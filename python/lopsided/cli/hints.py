@@ -38,7 +38,7 @@ RENAMED = {
     ("probe", "--up"): "--uploads",
     ("reflect", "--from"): "--sender",
 }
-"""The current name of each renamed option, by command and old name."""
+"""The name of an option here, by command and a name that users try: a former name, or the name in other commands."""
 _ONLY_OPTIONS = {"fairness": "--cc cubic,bbr --rtt 20ms", "size": "--down 50M --up 10M"}
 """Commands without arguments, and their most important options."""
 _MISSING = re.compile(r'Command "(.+)" parameter "?([^"\s]+)"? requires an argument\.')

@@ -73,8 +73,8 @@ impl RttEstimator {
         self.by_ack = Some(self.by_ack.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
     }
 
-    /// True if the peer missed a segment until this ACK. Call once per ACK.
-    pub fn has_gap(&mut self, duplicate: bool, progress: bool) -> bool {
+    /// Records whether the peer misses a segment after this ACK. Returns true if the peer missed a segment before it.
+    pub fn note_gap(&mut self, duplicate: bool, progress: bool) -> bool {
         let before = self.gap;
         self.gap = !progress && (before || duplicate);
         before

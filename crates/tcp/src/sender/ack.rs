@@ -376,10 +376,11 @@ impl Sender {
                 timed => timed,
             },
             RtoRule::Ticks { .. } => {
-                // balakrishnan1999 section 8.3: this RTT comes from the echo, so that it also has samples of ACKs that
-                // cover retransmissions. Without timestamps, duplicate ACKs show which segment the peer acknowledges:
-                // the segment that was sent last and fills a gap, or without a gap the last segment of the data.
-                let gap = flight.rtt.has_gap(outcome.duplicate, outcome.una_advanced);
+                // balakrishnan1999 section 8.3: each ACK of new data provides a sample of the exact RTT, also if the ACK
+                // covers retransmissions. With timestamps, the echo determines the sample. Without timestamps, duplicate
+                // ACKs determine it: after them, the peer acknowledges the segment that was sent last, which filled a
+                // gap. Without them, it acknowledges the last segment of the data.
+                let gap = flight.rtt.note_gap(outcome.duplicate, outcome.una_advanced);
                 let resent = if gap { outcome.shortest_rtt } else { outcome.last_once_rtt };
                 let exact = outcome.newest_rtt.or_else(|| if has_timestamps { echoed() } else { resent });
                 exact.into_iter().for_each(|rtt| flight.rtt.sample_by_ack(rtt));
