@@ -104,6 +104,25 @@ class Value:
         return abs(self.error) if math.isnan(chance) else max(0.0, abs(self.error) - chance)
 
 
+def off_by_chance(values: Mapping[tuple[str, str, str], Value]) -> int:
+    """Returns the number of values that would be off if both worlds behaved identically: the 95th percentile.
+
+    Random runs of the simulator replace the runs of Linux, and the other simulated runs are compared with them. All
+    values of a cell use the same runs. Values are left out if fewer runs than on Linux would be left.
+    """
+    counts: list[float] = []
+    for resample in range(RESAMPLES):
+        off = 0
+        for (cell, _, _), value in values.items():
+            few = len(value.linux)
+            if len(value.sim) >= 2 * few:
+                mixed = tuple(random.Random(f"{resample} {cell}").sample(value.sim, len(value.sim)))
+                other = Value(mixed[:few], mixed[few:])
+                off += other.known and other.off
+        counts.append(off)
+    return round(percentile(counts, 0.95)) if values else 0
+
+
 class Both:
     """The runs of the simulator and of the reference. A cell's name and a seed identify a run. The reference is Linux
     or ns-2; the parameter is called `linux` in both cases."""

@@ -10,7 +10,7 @@ from lopsided.studies.shards import Shard
 from lopsided.worlds.kernel import translate
 from reference import fidelity
 from reference.fidelity import draw, values
-from reference.fidelity.chance import Value, percentile
+from reference.fidelity.chance import Value, off_by_chance, percentile
 from reference.fidelity.draw import __main__ as program
 from reference.fidelity.draw import measure, page
 from reference.fidelity.records import Measurement, Records
@@ -59,6 +59,22 @@ def test_an_error_that_chance_does_not_explain_is_off():
     assert not Value((100.0, 100.0), (105.0, 105.0)).off
     assert not Value((0.0,), (1.0,)).known
     assert math.isnan(Value((1.0, 1.0), (1.0,)).chance())
+
+
+def test_the_number_of_values_off_by_chance_grows_with_the_spread():
+    def cells(spread: float) -> dict[tuple[str, str, str], Value]:
+        # Two Linux runs underestimate the spread of values that are usually equal and rarely far away.
+        draws = random.Random(1)
+        runs = [
+            [1 + (spread if draws.random() < 0.1 else 0.001 * draws.random()) for _ in range(26)] for _ in range(40)
+        ]
+        return {(f"cell {n}", "A", "goodput_bps"): Value(tuple(one[:2]), tuple(one[2:])) for n, one in enumerate(runs)}
+
+    calm, wild = off_by_chance(cells(0.05)), off_by_chance(cells(2.0))
+    assert calm == 0 < wild < 20
+    # A simulator that is wrong by a half exceeds the number that chance explains.
+    wrong = {key: Value(tuple(1.5 * x for x in value.linux), value.sim) for key, value in cells(0.05).items()}
+    assert sum(value.off for value in wrong.values()) > off_by_chance(wrong)
 
 
 def test_a_percentile_interpolates():
