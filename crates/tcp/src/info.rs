@@ -274,4 +274,16 @@ mod tests {
         assert_eq!(one + one + one, one + (one + one));
         assert_eq!((one + one).local_congestion, 2 * one.local_congestion);
     }
+
+    #[test]
+    fn the_mean_rtt_is_the_sum_divided_by_the_number_of_samples() {
+        let mut stats = RttStats::default();
+        assert_eq!(stats.mean(), None);
+        for ms in [10, 30, 50] {
+            stats.add(Duration::from_millis(ms));
+        }
+        assert_eq!(stats.mean(), Some(Duration::from_millis(30)));
+        assert_eq!((stats.min, stats.max), (Some(Duration::from_millis(10)), Some(Duration::from_millis(50))));
+        assert_eq!(stats.sum_of_squares_ms2, 100.0 + 900.0 + 2500.0);
+    }
 }

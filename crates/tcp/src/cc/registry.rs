@@ -213,4 +213,21 @@ mod tests {
         assert_eq!(texts.len(), CONTROLLERS.len());
         assert_eq!(text("none"), None);
     }
+
+    #[test]
+    fn a_run_has_the_built_in_controls_and_its_own_under_new_names() {
+        let own = |setup: &Setup| window_controller(setup, Reno::named("own"));
+        let mut controllers = RunControllers::default();
+        assert_eq!(controllers.add("reno", own), Err(NameTaken { name: "reno".to_owned() }));
+        assert_eq!(controllers.add("mine", own), Ok(()));
+        assert_eq!(controllers.add("yours", |setup| window_controller(setup, Reno::named("other"))), Ok(()));
+        let error = controllers.add("mine", own).expect_err("the name is taken");
+        assert_eq!(error.to_string(), "the congestion control \"mine\" already exists");
+        assert_eq!(controllers.names(), ["mine", "yours"]);
+        let setup = crate::cc::harness::setup();
+        let built = |name: &str| controllers.get(name).map(|make| make(&setup).name().to_owned());
+        assert_eq!(["mine", "yours", "vegas"].map(built), ["own", "other", "vegas"].map(|name| Some(name.to_owned())));
+        assert!(controllers.get("none").is_none());
+        assert!(format!("{controllers:?}").contains("yours"));
+    }
 }

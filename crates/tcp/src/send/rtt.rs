@@ -254,6 +254,7 @@ fn ticks_of(now: Time, rtt: Duration, tick: Duration, samples: TickSamples) -> u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::Profile;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -361,5 +362,145 @@ mod tests {
         let mut rtt = RttEstimator::new(rule, MS(4));
         rtt.sample(Time::ZERO, MS(20), 1, 2);
         assert_eq!(rtt.rto(), MS(224), "an RTO of exactly 220 ms takes one more tick");
+    }
+
+    /// Linux's tcp_init_metrics: a cached RTT replaces SRTT and is doubled for the deviation, for which the minimum of
+    /// 200 ms holds.
+    #[test]
+    fn a_remembered_rtt_longer_than_srtt_sets_the_first_rto() {
+        let started = |sampled: bool, remembered| {
+            let mut rtt =
+                RttEstimator::new(RtoRule::Linux { min: MS(200), max: MS(600), initial: MS(500) }, Duration::ZERO);
+            if sampled {
+                rtt.sample(Time::ZERO, MS(50), 1, 2);
+            }
+            rtt.start_from(MS(remembered));
+            rtt.rto().as_nanos() / 1_000_000
+        };
+        assert_eq!([49, 50, 80, 120, 300].map(|ms| started(true, ms)), [250, 250, 280, 360, 600]);
+        assert_eq!(started(false, 80), 500, "without a sample of the handshake");
+        let rule = RtoRule::Rfc6298 { min: MS(0), max: MS(60_000), initial: MS(1000) };
+        let mut rtt = RttEstimator::new(rule, MS(1));
+        rtt.sample(Time::ZERO, MS(50), 1, 2);
+        rtt.start_from(MS(300));
+        assert_eq!(rtt.rto(), MS(150), "other stacks do not cache the RTT");
+    }
+
+    /// RFC 6298 section 2: SRTT + max(G, 4 RTTVAR), and at least 1 s or another minimum.
+    #[test]
+    fn the_clocks_resolution_bounds_the_deviation_from_below() {
+        let rule = RtoRule::Rfc6298 { min: MS(60), max: MS(60_000), initial: MS(1000) };
+        let mut rtt = RttEstimator::new(rule, MS(40));
+        for _ in 0..40 {
+            rtt.sample(Time::ZERO, MS(100), 1, 2);
+        }
+        assert_eq!(rtt.rto(), MS(140));
+        let mut rtt = RttEstimator::new(rule, MS(1));
+        rtt.sample(Time::ZERO, MS(10), 1, 2);
+        assert_eq!(rtt.rto(), MS(60));
+    }
+
+    #[test]
+    fn the_minimum_rtt_expires_after_five_minutes() {
+        let rule = RtoRule::Rfc6298 { min: MS(60), max: MS(60_000), initial: MS(1000) };
+        let mut rtt = RttEstimator::new(rule, MS(1));
+        let mut at = |seconds: u64, ms| {
+            rtt.update_min(Time::ZERO + Duration::from_secs(seconds), MS(ms));
+            rtt.min_rtt()
+        };
+        assert_eq!(at(10, 50), Some(MS(50)));
+        assert_eq!(at(309, 80), Some(MS(50)));
+        assert_eq!(at(310, 80), Some(MS(80)));
+        assert_eq!(at(320, 80), Some(MS(80)), "an equal sample renews the minimum");
+        assert_eq!(at(619, 90), Some(MS(80)));
+        assert_eq!(at(619, 70), Some(MS(70)));
+    }
+
+    /// tcp_rtt_estimator: a fall of the RTT by more than the deviation has a weight of 1/32, a smaller fall of 1/4.
+    #[test]
+    fn linux_weighs_a_fall_of_the_rtt_by_its_size() {
+        let rule = RtoRule::Linux { min: MS(1), max: MS(120_000), initial: MS(1000) };
+        let after = |ms| {
+            let mut rtt = RttEstimator::new(rule, Duration::ZERO);
+            rtt.sample(Time::ZERO, MS(1000), 1, 10);
+            rtt.sample(Time::ZERO, MS(ms), 2, 10);
+            (rtt.srtt().map(|srtt| srtt.as_millis_f64()), rtt.rttvar().as_millis_f64())
+        };
+        assert_eq!(after(360), (Some(920.0), 500.0 + 140.0 / 32.0));
+        assert_eq!(after(900), (Some(987.5), 500.0 - 400.0 / 4.0));
+        assert_eq!(after(1200), (Some(1025.0), (3.0 * 500.0 + 200.0) / 4.0));
+    }
+
+    /// tcp_rtt_estimator: after each round trip, a quarter of the fall of mdev_max reduces rttvar.
+    #[test]
+    fn linux_lowers_the_rto_once_per_round_trip() {
+        let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
+        let mut rtt = RttEstimator::new(rule, Duration::ZERO);
+        // The first deviation is 400 / 2 ms, so the RTO is 400 + 4 * 200 ms.
+        rtt.sample(Time::ZERO, MS(400), 1, 10);
+        assert_eq!(rtt.rto(), MS(1200));
+        // Equal samples within the round trip, up to the offset 10, do not reduce the RTO.
+        for una in [2, 5, 10] {
+            rtt.sample(Time::ZERO, MS(400), una, 20);
+        }
+        assert_eq!(rtt.rto(), MS(1200));
+        // The first round trip contained the deviation of 800 ms. The second one ends after offset 20; its largest
+        // deviation is 4 * 200 * (3/4)^4 ms.
+        rtt.sample(Time::ZERO, MS(400), 11, 20);
+        assert_eq!(rtt.rto(), MS(1200));
+        rtt.sample(Time::ZERO, MS(400), 20, 30);
+        assert_eq!(rtt.rto(), MS(1200));
+        rtt.sample(Time::ZERO, MS(400), 21, 30);
+        let largest = 800.0 * 0.75_f64.powi(5);
+        let expected = 400.0 + 800.0 - (800.0 - largest.max(200.0)) / 4.0;
+        assert!((rtt.rto().as_millis_f64() - expected).abs() < 0.001, "{:?} and {expected}", rtt.rto());
+    }
+
+    #[test]
+    fn a_retransmitted_syn_sets_the_rto_to_three_seconds() {
+        let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
+        let mut rtt = RttEstimator::new(rule, Duration::ZERO);
+        rtt.back_off();
+        rtt.fall_back();
+        assert_eq!((rtt.rto(), rtt.backoff()), (MS(3000), 0));
+        let slow = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(5000) };
+        let mut rtt = RttEstimator::new(slow, Duration::ZERO);
+        rtt.fall_back();
+        assert_eq!(rtt.rto(), MS(5000));
+    }
+
+    #[test]
+    fn a_spurious_timeout_cancels_the_backoff() {
+        let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
+        let mut rtt = RttEstimator::new(rule, Duration::ZERO);
+        rtt.back_off();
+        rtt.forget_backoff();
+        assert_eq!((rtt.rto(), rtt.backoff()), (MS(2000), 0), "without a sample there is no other RTO");
+        rtt.sample(Time::ZERO, MS(50), 1, 2);
+        rtt.back_off();
+        rtt.back_off();
+        assert_eq!((rtt.rto(), rtt.backoff()), (MS(1000), 2));
+        rtt.forget_backoff();
+        assert_eq!((rtt.rto(), rtt.backoff()), (MS(250), 0));
+    }
+
+    #[test]
+    fn a_gap_lasts_from_a_duplicate_ack_to_an_ack_of_new_data() {
+        let mut rtt = RttEstimator::new(Profile::linux_6_1().rto, Duration::ZERO);
+        // Pairs of a duplicate ACK and an ACK of new data.
+        let acks = [(false, true), (true, false), (false, false), (false, true), (true, true), (false, true)];
+        let before = acks.map(|(duplicate, progress)| rtt.note_gap(duplicate, progress));
+        assert_eq!(before, [false, false, true, true, false, false]);
+    }
+
+    #[test]
+    fn the_rtt_by_ack_is_smoothed_separately() {
+        let mut rtt = RttEstimator::new(Profile::linux_6_1().rto, Duration::ZERO);
+        rtt.sample(Time::ZERO, MS(40), 1, 2);
+        assert_eq!(rtt.srtt_by_ack(), Some(MS(40)));
+        rtt.sample_by_ack(MS(80));
+        assert_eq!(rtt.srtt_by_ack(), Some(MS(80)));
+        rtt.sample_by_ack(MS(160));
+        assert_eq!((rtt.srtt_by_ack(), rtt.srtt()), (Some(MS(90)), Some(MS(40))));
     }
 }

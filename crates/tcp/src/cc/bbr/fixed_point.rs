@@ -133,4 +133,11 @@ mod tests {
         max.add(10, 30, 10);
         assert_eq!(max.max(), 10, "rounds without a sample count too");
     }
+
+    #[test]
+    fn a_rate_in_bytes_is_converted_to_segments_per_microsecond() {
+        // 500 segments of 1448 bytes per second.
+        assert_eq!(from_octets_per_second(724_000.0, 1448), 500 * BW_UNIT / 1_000_000);
+        assert_eq!(from_octets_per_second(1e9, 1000), BW_UNIT);
+    }
 }

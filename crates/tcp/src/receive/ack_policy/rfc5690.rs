@@ -322,4 +322,23 @@ mod tests {
         );
         assert!(on(Arrival::InOrder { closed_gap: false, gaps_left: true }, 1), "a filled gap is acknowledged at once");
     }
+
+    /// RFC 5681 section 3.2: a duplicate ACK that waits still has to be sent for each out-of-order segment.
+    #[test]
+    fn a_held_duplicate_is_announced_until_an_ack_is_sent() {
+        let mut policy = policy();
+        policy.receiver.ratio = 4;
+        let mut held = |arrival, sent: bool| {
+            policy.on_data(NOW, &arrived(arrival), &arrivals::waiting(1));
+            if sent {
+                policy.on_ack_sent(NOW, true);
+            }
+            policy.holds_duplicate()
+        };
+        assert!(!held(IN_ORDER, false));
+        assert_eq!(
+            [true, true, true, false, true].map(|sent| held(Arrival::OutOfOrder, sent)),
+            [false, false, false, true, false]
+        );
+    }
 }
