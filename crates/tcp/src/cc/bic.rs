@@ -167,4 +167,56 @@ mod tests {
         bic.on_arrival(Time::ZERO, &ack, &path_state(), &window);
         assert_eq!(bic.per_ack, 30 + 30);
     }
+
+    /// Linux's bictcp_update: the step is computed again if the window has changed, or after HZ / 32.
+    #[test]
+    fn the_growth_is_recomputed_after_a_thirty_second_of_a_second() {
+        let every = |ms, cwnd| {
+            let mut bic = Bic { last_max: 1000, computed: Some((Time::ZERO, 100)), every: 55, ..Bic::new(&setup()) };
+            bic.update(Time::ZERO + Duration::from_millis(ms), cwnd);
+            bic.every
+        };
+        // With ticks of 4 ms, HZ / 32 is seven ticks. The step of 16 segments per window is every 100 / 16 segments,
+        // which two segments per ACK halve.
+        assert_eq!([every(0, 100), every(31, 100), every(32, 100)], [55, 55, 3]);
+        assert_eq!(every(0, 200), 200 / 16 / 2);
+        assert_eq!(every(0, 14), 14, "Reno's growth");
+    }
+
+    #[test]
+    fn before_the_first_loss_the_window_grows_by_a_twentieth() {
+        let every = |last_max, cwnd| {
+            let mut bic = Bic { last_max, per_ack: 16, ..Bic::new(&setup()) };
+            bic.update(Time::ZERO, cwnd);
+            bic.every
+        };
+        assert_eq!([every(0, 640), every(1, 640)], [20, 40]);
+        assert_eq!(every(640, 640), 640 * 5, "a fifth of a segment per window at the maximum");
+        assert_eq!(every(0, 15), 3);
+    }
+
+    #[test]
+    fn the_steps_change_at_the_papers_limits() {
+        let bic = Bic { last_max: 1000, ..Bic::new(&setup()) };
+        // Distances of 7, 8, 63, 64 and 68 segments below, and of 3, 4, 47 and 48 segments above the maximum.
+        assert_eq!([993, 992, 937, 936, 932].map(|cwnd| bic.search(cwnd)), [4965, 496, 62, 58, 58]);
+        assert_eq!([1003, 1004, 1047, 1048].map(|cwnd| bic.search(cwnd)), [5015, 753, 66, 65]);
+    }
+
+    #[test]
+    fn a_timeout_forgets_the_maximum_and_slow_start_is_not_limited() {
+        let mut bic =
+            Bic { last_max: 1000, computed: Some((Time::ZERO, 9)), every: 9, per_ack: 99, ..Bic::new(&setup()) };
+        let mut window = Window::new(lopsided_core::Bytes::new(100), crate::ByteCounting::Delivered);
+        bic.on_timeout(Time::ZERO, &path_state(), &mut window);
+        assert_eq!((bic.last_max, bic.computed, bic.every, bic.per_ack), (0, None, 1, 32));
+        window.set_segments(10);
+        bic.cong_avoid(
+            Time::ZERO,
+            &Acked { delivered: lopsided_core::Bytes::new(7), ..acked(1, Duration::ZERO) },
+            &path_state(),
+            &mut window,
+        );
+        assert_eq!((window.segments(), bic.computed), (17, None));
+    }
 }

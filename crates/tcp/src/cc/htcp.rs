@@ -335,4 +335,132 @@ mod tests {
         };
         assert_eq!([measured(1), measured(20), measured(21)], [250, 250, 0]);
     }
+
+    fn window(segments: u64) -> Window {
+        let mut window = Window::new(lopsided_core::Bytes::new(segments), crate::ByteCounting::Delivered);
+        window.set_mss(lopsided_core::Bytes::new(1));
+        window.end_slow_start();
+        window
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    /// Linux's htcp_reset and htcp_cwnd_undo: the time since the last congestion event starts at each event, and an
+    /// undo restores it.
+    #[test]
+    fn a_congestion_event_restarts_the_time_and_an_undo_restores_it() {
+        let mut htcp = Htcp::new(&setup());
+        htcp.on_established(at(100), &path_state(), &mut window(100));
+        assert_eq!(htcp.last_congestion, 25_000, "in ticks of 4 ms");
+        assert_eq!(htcp.ssthresh(at(200), Signal::Loss, &path_state(), &window(100)), 50);
+        assert_eq!(htcp.last_congestion, 50_000);
+        htcp.on_undo(at(201));
+        assert_eq!(htcp.last_congestion, 25_000);
+        htcp.on_undo(at(201));
+        assert_eq!(htcp.last_congestion, 25_000);
+        // After a timeout, the time restarts only after the threshold has been computed.
+        htcp.ssthresh(at(300), Signal::Timeout { consecutive: 1 }, &path_state(), &window(100));
+        assert_eq!((htcp.last_congestion, htcp.before), (25_000, None));
+        htcp.on_timeout(at(300), &path_state(), &mut window(100));
+        assert_eq!((htcp.last_congestion, htcp.before), (75_000, Some(25_000)));
+        // The first ACK in the Open state ends the repair, and the time restarts.
+        let ack = |ca_state| Acked { ca_state, ..acked(1, Duration::from_millis(100)) };
+        htcp.pkts_acked(at(301), &ack(CaState::Recovery), &path_state(), &mut window(100));
+        assert_eq!(htcp.last_congestion, 75_000);
+        htcp.pkts_acked(at(302), &ack(CaState::Open), &path_state(), &mut window(100));
+        assert_eq!((htcp.last_congestion, htcp.before), (75_500, None));
+        htcp.pkts_acked(at(303), &ack(CaState::Open), &path_state(), &mut window(100));
+        assert_eq!(htcp.last_congestion, 75_500);
+    }
+
+    #[test]
+    fn the_largest_rtt_rises_in_steps_and_decays_at_each_congestion_event() {
+        let mut htcp = Htcp::new(&setup());
+        let mut measured = |ms, ca_state| {
+            htcp.measure_rtt(Duration::from_millis(ms), ca_state);
+            (htcp.min_rtt, htcp.max_rtt)
+        };
+        assert_eq!(measured(100, CaState::Recovery), (Some(25), 0));
+        assert_eq!(measured(100, CaState::Open), (Some(25), 25));
+        assert_eq!(measured(120, CaState::Open), (Some(25), 30));
+        assert_eq!(measured(200, CaState::Open), (Some(25), 30), "more than 20 ms longer");
+        assert_eq!(measured(121, CaState::Open), (Some(25), 31), "rounded up to ticks");
+        assert_eq!(measured(80, CaState::Open), (Some(20), 31));
+        htcp.max_rtt = 60;
+        htcp.ssthresh(at(1), Signal::Loss, &path_state(), &window(100));
+        assert_eq!(htcp.max_rtt, 20 + 40 * 95 / 100);
+    }
+
+    #[test]
+    fn a_window_of_acks_adds_alpha_segments() {
+        let grown = |alpha, acks: u32| {
+            let mut htcp = Htcp { alpha, ..Htcp::new(&setup()) };
+            let mut window = window(10);
+            for _ in 0..acks {
+                htcp.segments = 1;
+                htcp.cong_avoid(at(0), &acked(1, Duration::from_millis(100)), &path_state(), &mut window);
+            }
+            (window.segments(), htcp.cwnd_cnt)
+        };
+        // The ACK that adds a segment is itself not counted.
+        assert_eq!([grown(ONE, 10), grown(ONE, 11)], [(10, 10), (11, 0)]);
+        assert_eq!([grown(2 * ONE, 5), grown(2 * ONE, 6)], [(10, 5), (11, 0)]);
+        assert_eq!(grown(2 * ONE, 7), (11, 1));
+    }
+
+    #[test]
+    fn alpha_is_at_least_one_and_follows_beta() {
+        let alpha = |beta, seconds: u64| {
+            let mut htcp = Htcp { beta, ..Htcp::new(&setup()) };
+            htcp.update_alpha(250 * seconds);
+            htcp.alpha
+        };
+        // 2 (1 - beta) times 1 segment, and times 11 segments after two seconds.
+        assert_eq!([alpha(64, 0), alpha(96, 0), alpha(64, 2)], [128, 64, 128 * 11]);
+        assert_eq!(alpha(128, 2), ONE);
+    }
+
+    /// Section 3 and Linux's htcp_measure_throughput: throughput samples restart soon after a congestion event, and
+    /// are smoothed later.
+    #[test]
+    fn the_throughput_is_smoothed_once_four_round_trips_have_passed() {
+        let mut htcp = Htcp { min_rtt: Some(25), since: Some(1000), last_congestion: 1000, ..Htcp::new(&setup()) };
+        let mut at = |now, segments| {
+            htcp.measure_throughput(now, segments, 20);
+            (htcp.throughput, htcp.best)
+        };
+        assert_eq!(at(1050, 100), (500, 500), "100 segments in 50 ticks of 4 ms");
+        assert_eq!(at(1099, 98), (500, 500));
+        assert_eq!(at(1149, 300), (750, 750), "(3 * 500 + 1500) / 4");
+        assert_eq!(at(1199, 50), (625, 750));
+        assert_eq!(at(1200, 18), (625, 750), "fewer segments than a window");
+    }
+
+    #[test]
+    fn a_repair_discards_the_throughput_sample() {
+        let mut htcp = Htcp { min_rtt: Some(25), count: 50, ..Htcp::new(&setup()) };
+        let ack = Acked { ca_state: CaState::Recovery, ..acked(10, Duration::from_millis(100)) };
+        htcp.on_arrival(at(2), &ack, &path_state(), &window(100));
+        assert_eq!((htcp.count, htcp.since), (0, Some(500)));
+        let ack = Acked { ca_state: CaState::Disorder, ..ack };
+        htcp.on_arrival(at(2), &ack, &path_state(), &window(100));
+        assert_eq!(htcp.count, 10);
+    }
+
+    #[test]
+    fn beta_depends_on_the_delay_only_if_there_is_a_queue_and_a_path() {
+        let beta = |min_rtt, max_rtt, best, old_best| {
+            let mut htcp = Htcp { min_rtt, max_rtt, best, old_best, adaptive: true, ..Htcp::new(&setup()) };
+            htcp.update_beta();
+            (htcp.beta, htcp.old_best)
+        };
+        assert_eq!(beta(Some(4), 6, 1000, 1000), (85, 1000));
+        assert_eq!(beta(Some(3), 6, 1000, 1000).0, BETA_MIN, "12 ms is three ticks, as is Linux's minimum of 10 ms");
+        assert_eq!(beta(None, 6, 1000, 1000).0, BETA_MIN);
+        assert_eq!(beta(Some(4), 0, 1000, 1000).0, BETA_MIN);
+        // Within 20 %: from 800 to 1200.
+        assert_eq!([800, 1200, 799, 1201].map(|best| beta(Some(4), 6, best, 1000).0), [85, 85, BETA_MIN, BETA_MIN]);
+    }
 }

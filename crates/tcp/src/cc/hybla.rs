@@ -108,7 +108,10 @@ impl WindowAlgorithm for Hybla {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::path::{MSS, acked, path_state};
     use super::*;
+    use crate::ByteCounting;
+    use lopsided_core::Bytes;
 
     /// Section 3: at the reference RTT, Hybla behaves like Reno. At four times the reference RTT, the window grows by
     /// 16 times as many bytes per ACK as with Reno.
@@ -120,5 +123,62 @@ mod tests {
         assert_eq!(step(1.0, false, 32), 128 / 32);
         assert_eq!(step(4.0, true, 10), 15 * 128, "2^4 - 1");
         assert_eq!(step(4.0, false, 32), 16 * 128 / 32);
+    }
+
+    /// Returns the window after each of `acks` ACKs of one segment.
+    fn windows(mut window: Window, srtt_ms: u64, ca_state: CaState, acks: usize) -> Vec<u64> {
+        let path = PathState { srtt: Some(Duration::from_millis(srtt_ms)), ..path_state() };
+        let mut hybla = Hybla::default();
+        let ack = Acked { ca_state, ..acked(1, Duration::from_millis(srtt_ms)) };
+        (0..acks)
+            .map(|_| {
+                hybla.cong_avoid(Time::ZERO, &ack, &path, &mut window);
+                window.segments()
+            })
+            .collect()
+    }
+
+    fn window(segments: u64, ssthresh: u64) -> Window {
+        let mut window = Window::new(Bytes::new(segments * MSS), ByteCounting::Delivered);
+        window.set_mss(Bytes::new(MSS));
+        window.set_ssthresh(ssthresh);
+        window
+    }
+
+    #[test]
+    fn growth_is_counted_in_parts_of_a_segment() {
+        // At the reference RTT, each of 32 ACKs adds 4/128 segment.
+        let grown = windows(window(32, 2), 25, CaState::Open, 33);
+        assert_eq!((grown[30], grown[31], grown[32]), (32, 33, 33));
+        // With a window of 100 segments, an ACK adds 1/128 segment.
+        let grown = windows(window(100, 2), 25, CaState::Open, 128);
+        assert_eq!((grown[126], grown[127]), (100, 101));
+        // An ACK adds less than 1/128 segment, so a window of ACKs adds one segment.
+        let grown = windows(window(200, 2), 25, CaState::Open, 402);
+        assert_eq!((grown[198], grown[199], grown[399], grown[400]), (200, 201, 201, 202));
+        // At four times the reference RTT, an ACK of a window of eight segments adds two segments.
+        assert_eq!(windows(window(8, 2), 100, CaState::Open, 2), [10, 11]);
+    }
+
+    #[test]
+    fn slow_start_grows_exponentially_in_rho_up_to_the_threshold() {
+        assert_eq!(windows(window(10, 1000), 100, CaState::Open, 2), [25, 40]);
+        assert_eq!(windows(window(10, 20), 100, CaState::Open, 1), [20]);
+        assert_eq!(windows(window(10, 1000), 25, CaState::Open, 2), [11, 12]);
+        assert_eq!(windows(window(10, 1000), 100, CaState::Disorder, 2), [11, 12], "as in Reno");
+    }
+
+    #[test]
+    fn the_shortest_smoothed_rtt_determines_rho() {
+        let mut hybla = Hybla::default();
+        let mut rho_at = |ms| {
+            hybla.follow(&PathState { srtt: Some(Duration::from_millis(ms)), ..path_state() });
+            hybla.rho
+        };
+        assert_eq!([rho_at(100), rho_at(200), rho_at(50), rho_at(60)], [4.0, 4.0, 2.0, 2.0]);
+        let mut window = window(10, 1000);
+        let path = PathState { srtt: Some(Duration::from_millis(150)), ..path_state() };
+        Hybla::default().on_established(Time::ZERO, &path, &mut window);
+        assert_eq!(window.segments(), 6);
     }
 }

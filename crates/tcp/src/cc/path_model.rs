@@ -199,4 +199,85 @@ mod tests {
         assert_eq!(extra(250_000_001, 0), 250);
         assert_eq!(extra(600_000_001, 100), 100, "a new epoch");
     }
+
+    #[test]
+    fn the_first_rate_is_one_window_per_round_trip_minus_one_percent() {
+        let ms = Duration::from_millis;
+        let mut pacer = Pacer::default();
+        pacer.guess(10_000, None, 2.0);
+        assert!((pacer.rate - 2.0 * 0.99 * 10_000_000.0).abs() < 1.0, "a round trip of 1 ms");
+        assert!(pacer.must_guess_again(Some(ms(100))) && !pacer.must_guess_again(None));
+        pacer.guess(10_000, Some(ms(100)), 2.0);
+        assert!((pacer.rate - 2.0 * 0.99 * 100_000.0).abs() < 0.01);
+        assert_eq!(pacer.bit_rate(), BitRate::from_bps((pacer.rate * 8.0) as u64));
+        assert!(!pacer.must_guess_again(Some(ms(100))));
+        pacer.guess(10_000, None, 2.0);
+        assert!(!pacer.must_guess_again(Some(ms(100))), "an RTT was seen before");
+    }
+
+    #[test]
+    fn the_rate_falls_only_once_the_pipe_has_been_full() {
+        let mut pacer = Pacer { rate: 1000.0, ..Pacer::default() };
+        pacer.set(400.0, 2.0, false);
+        assert_eq!(pacer.rate, 1000.0);
+        pacer.set(1000.0, 2.0, false);
+        assert_eq!(pacer.rate, 1980.0);
+        pacer.set(400.0, 0.5, true);
+        assert_eq!(pacer.rate, 198.0);
+    }
+
+    #[test]
+    fn a_round_ends_with_data_that_was_sent_after_it_began() {
+        let ack = |delivered, prior| {
+            let rate = crate::cc::RateSample {
+                delivered: lopsided_core::Bytes::new(delivered),
+                prior_delivered: lopsided_core::Bytes::new(prior),
+                ..crate::cc::RateSample::default()
+            };
+            Acked { rate, ..crate::cc::harness::acked(1, Duration::ZERO) }
+        };
+        let path = |delivered| PathState {
+            delivered: lopsided_core::Bytes::new(delivered),
+            ..crate::cc::harness::path_state()
+        };
+        let mut rounds = Rounds::default();
+        let mut started = |delivered, prior, total| {
+            rounds.update(&ack(delivered, prior), &path(total));
+            (rounds.start, rounds.count)
+        };
+        assert_eq!(started(100, 0, 1000), (true, 1));
+        assert_eq!(started(100, 999, 1500), (false, 1));
+        assert_eq!(started(0, 1000, 1500), (false, 1), "no sample");
+        assert_eq!(started(100, 1000, 2000), (true, 2));
+        assert_eq!(started(100, 1999, 2500), (false, 2));
+    }
+
+    #[test]
+    fn a_reset_maximum_forgets_older_rounds() {
+        let mut max = MaxOf::<3>::default();
+        max.add(1, 100.0);
+        max.reset(2, 40.0);
+        assert_eq!(max.max(), 40.0);
+        max.add(2, 60.0);
+        max.add(4, 50.0);
+        assert_eq!(max.max(), 60.0);
+        max.add(5, 10.0);
+        assert_eq!(max.max(), 50.0, "round 2 is three rounds ago");
+    }
+
+    #[test]
+    fn held_back_data_is_a_range_of_delivered_bytes() {
+        let mut held = HeldBack::default();
+        assert!(!held.covers(0));
+        held.extend(1000, 50);
+        held.extend(1200, 30);
+        assert_eq!([999, 1000, 1230, 1231].map(|prior| held.covers(prior)), [false, true, true, false]);
+    }
+
+    #[test]
+    fn an_epoch_ends_at_its_limit() {
+        let mut epoch = AckEpoch::default();
+        let mut extra = |bytes| epoch.extra(Time::from_nanos(1), bytes, |_| 0, 1000);
+        assert_eq!([extra(500), extra(400), extra(99), extra(1)], [500, 900, 999, 1]);
+    }
 }

@@ -415,3 +415,196 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
         self.algorithm.ecn_use()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reno;
+    use super::super::tests::path::{MSS, acked, path_state, setup};
+    use super::*;
+
+    fn window(counting: ByteCounting, segments: u64, ssthresh: Option<u64>) -> Window {
+        let mut window = Window::new(Bytes::new(segments * MSS), counting);
+        window.set_mss(Bytes::new(MSS));
+        window.ssthresh = ssthresh.map(|segments| segments * MSS);
+        window
+    }
+
+    #[test]
+    fn the_stacks_rule_determines_what_an_ack_counts() {
+        let ack = acked(5, Duration::from_millis(100));
+        let counts = |counting, ssthresh| window(counting, 10, ssthresh).acked_bytes_for_growth(&ack);
+        let limited = ByteCounting::Limited { segments: 2 };
+        // RFC 3465 section 2.2 and 2.3: the limit L applies in slow start.
+        assert_eq!((counts(limited, None), counts(limited, Some(10))), (2 * MSS, 5 * MSS));
+        let large = ByteCounting::Limited { segments: 9 };
+        assert_eq!(counts(large, None), 5 * MSS);
+        assert_eq!((counts(ByteCounting::Acks, None), counts(ByteCounting::Acks, Some(10))), (MSS, MSS));
+        assert_eq!(counts(ByteCounting::Delivered, None), 5 * MSS);
+        assert_eq!(counts(ByteCounting::Half, None), 5 * MSS / 2);
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold_and_returns_the_rest() {
+        let mut grown = window(ByteCounting::Delivered, 10, Some(12));
+        assert_eq!((grown.slow_start(3 * MSS), grown.octets()), (MSS, 12 * MSS));
+        assert_eq!((grown.slow_start(3 * MSS), grown.octets()), (3 * MSS, 12 * MSS));
+        let mut free = window(ByteCounting::Delivered, 10, None);
+        assert_eq!((free.slow_start(3 * MSS), free.octets()), (0, 13 * MSS));
+    }
+
+    #[test]
+    fn a_window_grows_by_one_segment_per_acknowledged_window() {
+        let mut grown = window(ByteCounting::Delivered, 10, Some(10));
+        for (segments, expected) in [(9, 10), (1, 11), (10, 11), (1, 12), (25, 14)] {
+            grown.reno_cong_avoid(segments * MSS);
+            assert_eq!(grown.segments(), expected);
+        }
+        // Of the 25 segments, two windows of 12 were used.
+        grown.reno_cong_avoid(12 * MSS);
+        assert_eq!(grown.segments(), 14);
+        grown.reno_cong_avoid(MSS);
+        assert_eq!(grown.segments(), 15);
+    }
+
+    /// tcp_cong_avoid_ai: credit for a larger step adds one segment.
+    #[test]
+    fn old_credit_adds_only_one_segment_if_the_step_becomes_smaller() {
+        let mut grown = window(ByteCounting::Delivered, 10, Some(10));
+        grown.add_one_per(100, 90 * MSS);
+        assert_eq!(grown.segments(), 10);
+        grown.add_one_per(10, MSS);
+        assert_eq!(grown.segments(), 11);
+        grown.add_one_per(10, 8 * MSS);
+        assert_eq!(grown.segments(), 11);
+        grown.add_one_per(10, MSS);
+        assert_eq!(grown.segments(), 12);
+    }
+
+    /// RFC 5681 equation 3, in bytes as in 4.4BSD, and with the remainder.
+    #[test]
+    fn stacks_that_count_acks_add_a_part_of_a_segment() {
+        let after = |counting, ssthresh| {
+            let mut grown = window(counting, 10, ssthresh);
+            Reno::named("reno").cong_avoid(Time::ZERO, &acked(5, Duration::ZERO), &path_state(), &mut grown);
+            grown.octets() - 10 * MSS
+        };
+        let part = MSS * MSS / (10 * MSS);
+        for counting in [ByteCounting::Acks, ByteCounting::AcksExactly, ByteCounting::AcksThroughThreshold] {
+            assert_eq!((after(counting, None), after(counting, Some(5))), (MSS, part), "{counting:?}");
+        }
+        // At the threshold, only 4.4BSD's comparison still counts as slow start.
+        assert_eq!(after(ByteCounting::AcksThroughThreshold, Some(10)), MSS);
+        assert_eq!(after(ByteCounting::Acks, Some(10)), part);
+        let mut exact = window(ByteCounting::AcksExactly, 10, Some(5));
+        for _ in 0..3 {
+            exact.add_exactly(MSS * MSS);
+        }
+        // 1448^2 / 14480 is 144.8. With the remainder, 1448^2 / 14624 is 144.2.
+        assert_eq!(exact.octets() - 10 * MSS, 144 + 144 + 142);
+        let mut large = window(ByteCounting::Acks, 1 << 19, Some(5));
+        large.set_octets(MSS * MSS * 2);
+        Reno::named("reno").cong_avoid(Time::ZERO, &acked(5, Duration::ZERO), &path_state(), &mut large);
+        assert_eq!(large.octets(), MSS * MSS * 2 + 1, "at least one byte");
+    }
+
+    #[test]
+    fn a_new_segment_size_keeps_the_windows_in_segments() {
+        let mut controller = WindowController::new(&setup(), Reno::named("reno"));
+        controller.on_established(Time::ZERO, &path_state());
+        controller.on_ack(Time::ZERO, &acked(30, Duration::ZERO), &path_state());
+        controller.on_congestion(Time::ZERO, Signal::Loss, &path_state());
+        controller.on_ack(Time::ZERO, &acked(15, Duration::ZERO), &path_state());
+        assert_eq!((controller.window.segments(), controller.window.cwnd_cnt), (20, 15 * MSS));
+        controller.on_segment_size(Time::ZERO, Bytes::new(1000), Bytes::new(20_000), Some(Bytes::new(20_000)));
+        assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(20_000), Some(Bytes::new(20_000))));
+        // 15 of 20 segments were acknowledged, so five more segments add one.
+        let path = PathState { mss: Bytes::new(1000), ..path_state() };
+        let ack = |segments: u64| Acked { delivered: Bytes::new(segments * 1000), ..acked(1, Duration::ZERO) };
+        controller.on_ack(Time::ZERO, &ack(4), &path);
+        assert_eq!(controller.cwnd(), Bytes::new(20_000));
+        controller.on_ack(Time::ZERO, &ack(1), &path);
+        assert_eq!(controller.cwnd(), Bytes::new(21_000));
+        controller.on_undo(Time::ZERO);
+        assert_eq!(
+            (controller.cwnd(), controller.ssthresh()),
+            (Bytes::new(40_000), None),
+            "40 segments before the loss"
+        );
+    }
+
+    #[test]
+    fn an_undo_restores_at_least_three_quarters_of_the_window_as_threshold() {
+        let mut restored = window(ByteCounting::Delivered, 40, Some(12));
+        restored.keep();
+        restored.set_ssthresh(20);
+        restored.set_segments(20);
+        restored.restore();
+        assert_eq!((restored.segments(), restored.ssthresh()), (40, Some(30)));
+        restored.set_segments(50);
+        restored.restore();
+        assert_eq!(restored.segments(), 50, "an undo happens once");
+        let mut larger = window(ByteCounting::Delivered, 10, Some(12));
+        larger.keep();
+        larger.set_segments(15);
+        larger.set_ssthresh(14);
+        larger.restore();
+        assert_eq!((larger.segments(), larger.ssthresh()), (15, Some(14)));
+    }
+
+    /// RFC 2861 section 3, and Linux's tcp_current_ssthresh, which rounds each of the two terms down.
+    #[test]
+    fn an_unused_window_raises_the_threshold_to_three_quarters() {
+        let after = |segments, ssthresh| {
+            let mut controller = WindowController::new(&setup(), Reno::named("reno"));
+            controller.on_established(Time::ZERO, &path_state());
+            controller.window = window(ByteCounting::Delivered, segments, ssthresh);
+            controller.on_unused(Time::ZERO, Bytes::new(10 * MSS));
+            (controller.window.segments(), controller.window.ssthresh())
+        };
+        assert_eq!(after(43, Some(5)), (10, Some(31)), "21 + 10");
+        assert_eq!(after(43, Some(40)), (10, Some(40)));
+        assert_eq!(after(43, None), (10, None));
+        assert_eq!(after(7, Some(5)), (7, Some(5)));
+    }
+
+    #[test]
+    fn windows_have_bounds() {
+        let mut bounded = window(ByteCounting::Delivered, 10, None);
+        bounded.set_octets(1);
+        assert_eq!(bounded.octets(), MSS);
+        bounded.set_octets(u64::MAX);
+        assert_eq!(bounded.octets(), 1 << 30);
+        bounded.set_ssthresh(1);
+        assert_eq!(bounded.ssthresh(), Some(2));
+        bounded.set_ssthresh(u64::MAX);
+        assert_eq!(bounded.ssthresh(), Some((1 << 30) / MSS));
+        bounded.set_segments(3);
+        bounded.end_slow_start_at_window();
+        assert_eq!(bounded.ssthresh(), Some(3));
+        bounded.set_segments(8);
+        bounded.end_slow_start_at_window();
+        assert_eq!(bounded.ssthresh(), Some(3));
+        bounded.end_slow_start();
+        assert!(bounded.is_at_threshold() && !bounded.in_slow_start());
+    }
+
+    #[test]
+    fn a_remembered_threshold_is_rounded_down_to_segments() {
+        let setup = Setup { remembered_threshold: Some(Bytes::new(7 * MSS + 5)), ..setup() };
+        let mut controller = WindowController::new(&setup, Reno::named("reno"));
+        controller.on_established(Time::ZERO, &path_state());
+        assert_eq!(controller.ssthresh(), Some(Bytes::new(7 * MSS)));
+    }
+
+    /// ns-2 halves the window as a real number, and only the threshold is rounded.
+    #[test]
+    fn a_fractional_window_of_five_segments_becomes_two_and_a_half() {
+        for (fractional, expected) in [(true, 5 * MSS / 2), (false, 2 * MSS)] {
+            let setup = Setup { fractional, initial_window: Bytes::new(5 * MSS), ..setup() };
+            let mut controller = WindowController::new(&setup, Reno::named("reno"));
+            controller.on_established(Time::ZERO, &path_state());
+            controller.on_congestion(Time::ZERO, Signal::Loss, &path_state());
+            assert_eq!((controller.cwnd().get(), controller.ssthresh()), (expected, Some(Bytes::new(2 * MSS))));
+        }
+    }
+}

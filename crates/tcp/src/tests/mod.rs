@@ -11,3 +11,4 @@ mod profiles;
 mod scripts;
 mod settings;
 mod story;
+mod witness;

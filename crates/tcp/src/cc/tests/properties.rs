@@ -198,3 +198,25 @@ fn the_window_does_not_grow_unless_it_limits_the_sender() {
         assert!(controller.cwnd() <= before, "{name}");
     }
 }
+
+/// RFC 8511 section 3.1: with alternative back-off, a mark reduces CUBIC's window to 85 % and Reno's to 80 %.
+#[test]
+fn with_abe_a_mark_reduces_the_window_less_than_a_loss() {
+    for (name, loss, mark) in [
+        ("reno", 500, 800),
+        ("newreno", 500, 800),
+        ("cubic", 700, 849),
+        ("cubic-0.8", 799, 849),
+        ("cubic-hystart++", 700, 849),
+    ] {
+        let left = |abe, signal| {
+            let setup = crate::cc::Setup { abe, initial_window: Bytes::new(1000 * MSS), ..setup() };
+            let mut controller = build(name, &setup).expect("a known name");
+            controller.on_established(Time::ZERO, &path_state());
+            controller.on_congestion(Time::ZERO, signal, &path_state());
+            controller.cwnd().get() / MSS
+        };
+        assert_eq!((left(true, Signal::Loss), left(true, Signal::EcnEcho)), (loss, mark), "{name}");
+        assert_eq!((left(false, Signal::Loss), left(false, Signal::EcnEcho)), (loss, loss), "{name}");
+    }
+}

@@ -22,4 +22,5 @@ mod sending;
 mod socket_options;
 mod spec;
 mod timeouts;
+mod told;
 mod wrap;

@@ -4,6 +4,7 @@
 //! the test fails and prints the whole exchange.
 
 use super::spec::Spec;
+use crate::cc::Controller;
 use crate::{
     AckSettings, BufferRule, CaState, ConnConfig, ConnEvent, Connection, Endpoint, Profile, ReceiveWindow, Segment,
     SendBufferAccounting, State, TcpInfo, TimerGrain,
@@ -121,7 +122,18 @@ impl Script {
     /// Like [`Script::established`], but with the congestion control `controller` instead of Reno.
     #[track_caller]
     pub fn established_with(profile: Profile, peer: Peer, controller: &str) -> Script {
-        let mut script = Script::new(Connection::connect(config(profile, controller)), peer);
+        Script::established_by(config(profile, controller), peer)
+    }
+
+    /// Like [`Script::established`], with the controller `controller`.
+    #[track_caller]
+    pub fn established_under(profile: Profile, peer: Peer, controller: Box<dyn Controller>) -> Script {
+        Script::established_by(ConnConfig { controller, ..config(profile, "reno") }, peer)
+    }
+
+    #[track_caller]
+    fn established_by(config: ConnConfig, peer: Peer) -> Script {
+        let mut script = Script::new(Connection::connect(config), peer);
         let syn = script.emitted.pop_front().expect("a SYN");
         assert!(syn.header.flags.has(Flags::SYN));
         script.inject(100, &script.peer_syn("S. ack 1"));
