@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod cost;
 mod loss_marking;
+#[cfg(test)]
+mod model;
 mod resegment;
 mod sack_ranges;
 mod sorted;
