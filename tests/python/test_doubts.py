@@ -94,6 +94,27 @@ def test_a_setting_that_no_other_setting_uses_is_noted(settings: dict[str, Any],
     assert len(found) == len(words) and all(word in doubt for word, doubt in zip(words, found, strict=True)), found
 
 
+TRACE = 'access = { kind = "trace", opportunities = [1, 2] }'
+
+
+@pytest.mark.parametrize(
+    ("line", "settings", "key"),
+    [
+        (f'rtt = "20 ms"\nrate = "5 Mbit/s"\nup = {{ {TRACE} }}', {}, "link.rate"),
+        (f'rtt = "20 ms"\nrate = "5 Mbit/s"\nup = {{ {TRACE}, rate = "1 Mbit/s" }}', {}, "link.up.rate"),
+        (f'rtt = "20 ms"\ndown.rate = "5 Mbit/s"\nup = {{ {TRACE} }}', {}, None),
+        (f'rtt = "20 ms"\ndown.rate = "5 Mbit/s"\nup = {{ {TRACE} }}', {"link.rate": "1 Mbit/s"}, "link.rate"),
+        ('preset = "starlink-200-20"', {"link.up": {"rate": "5 Mbit/s"}}, "link.up.rate"),
+        (f'preset = "docsis30-100-10"\nup = {{ {TRACE} }}', {}, None),
+        ('preset = "starlink-200-20"', {"link.down.rate": "5 Mbit/s"}, "link.down.rate"),
+        ('preset = "docsis30-100-10"', {"link.up.rate": "5 Mbit/s"}, None),
+    ],
+)
+def test_a_rate_beside_an_access_with_rates_of_its_own_is_noted(line: str, settings: dict[str, Any], key: str | None):
+    found = doubts(lop.Scenario.from_text(LINE.replace('preset = "docsis30-100-10"', line), "line").with_(**settings))
+    assert [doubt.startswith(f"`{key}` does not limit link") for doubt in found] == ([True] if key else []), found
+
+
 PARTS = {
     "grants": {"link.up.access": {"kind": "grants"}},
     "tbf": {"link.up.queue": {"kind": "tbf", "rate": "1 Mbit/s"}},

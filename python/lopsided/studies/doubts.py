@@ -37,6 +37,7 @@ def doubts(scenario: Scenario) -> list[str]:
         + _blind_parts(scenario)
         + _half_compaction(scenario)
         + _idle_part_settings(scenario)
+        + _idle_rates(scenario)
         + _idle_stack_settings(scenario)
         + _idle_receiver_controls(scenario)
     )
@@ -110,6 +111,47 @@ def _idle_part_settings(scenario: Scenario) -> list[str]:
         and part.get(condition.unless) in _OFF
     ]
     return list(dict.fromkeys(found))
+
+
+_OWN_RATES = {"trace", "rates", "reallocation"}
+"""Kinds of access that determine the line's rate themselves."""
+
+
+def _idle_rates(scenario: Scenario) -> list[str]:
+    """Returns a warning for each stated `rate` of a line whose access has rates of its own."""
+    found: list[str] = []
+    for link in scenario.resolved["links"]:
+        for name in ("down", "up"):
+            direction = cast("Mapping[str, Any]", link[name])
+            kind = direction["access"] and direction["access"]["kind"]
+            if kind not in _OWN_RATES or direction["rate_bps"] is None:
+                continue
+            # Only `[link]` can have a preset, so the rate of any other link was stated.
+            key = _stated_rate(scenario, name) if link["name"] == "link" else "rate"
+            if key:
+                found.append(
+                    f"`{key}` does not limit {link['name']} {name}: its access `{kind}` determines when packets leave"
+                )
+    return found
+
+
+def _stated_rate(scenario: Scenario, direction: str) -> str:
+    """Returns the key with which the file or a setting, not a preset, sets the rate of `[link]`; empty if none does."""
+    tables, changes = _stated(scenario)
+    link: dict[str, Any] = tables.get("link", {})
+    keys = {f"link.{key}" for key in link} | {f"link.{direction}.{key}" for key in link.get(direction, {})}
+    for key, value in changes:
+        keys.add(key)
+        if value.startswith("{"):
+            keys |= {f"{key}.{name}" for name in tomllib.loads(f"value = {value}")["value"]}
+    return next((key for key in (f"link.{direction}.rate", "link.rate") if key in keys), "")
+
+
+def _stated(scenario: Scenario) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Returns the tables of the scenario's file, and the settings that change them."""
+    text, _, changes = scenario.source
+    # A text with all defaults sets every key, so it does not show which keys the user set.
+    return {} if text == scenario.to_toml() else tomllib.loads(text), changes
 
 
 _READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_expand", "ack_pacing", "afvq"}
@@ -245,9 +287,8 @@ def _idle_receiver_controls(scenario: Scenario) -> list[str]:
 
 def _named_receiver_controls(scenario: Scenario) -> set[str]:
     """Returns the names of the flows whose table sets `receiver_stack.cc`."""
-    text, _, changes = scenario.source
-    # A text with all defaults sets every key, so it does not show which keys the user set.
-    tables: list[dict[str, Any]] = [] if text == scenario.to_toml() else tomllib.loads(text).get("flow", [])
+    file, changes = _stated(scenario)
+    tables: list[dict[str, Any]] = file.get("flow", [])
     names: dict[int, str] = {number: flow.get("name", f"flow{number}") for number, flow in enumerate(tables, start=1)}
     found = {names[number] for number, flow in enumerate(tables, start=1) if "cc" in flow.get("receiver_stack", {})}
     for key, value in changes:
