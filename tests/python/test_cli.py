@@ -526,6 +526,10 @@ def test_options_that_abbreviate_settings_name_valid_settings(adsl):
         ("reproduce merritt2010 --figure", "`lopsided reproduce --help` shows examples"),
         ("fetch http://127.0.0.1:9/x --connections 8", "--connections is called --streams here"),
         ("run --hlep", "`lopsided run --help` lists the options"),
+        ("--verson", "Unknown option: --verson. Did you mean --version?"),
+        ("--halp", "Did you mean --help?"),
+        ("--instal-completion=bash", "Did you mean --install-completion?"),
+        ("-x", "Unknown option: -x. `lopsided --help` lists the options"),
     ],
 )
 def test_a_likely_mistake_gets_a_suggestion(words, said, adsl_file, tmp_path, monkeypatch, capsys):

@@ -39,6 +39,8 @@ RENAMED = {
     ("reflect", "--from"): "--sender",
 }
 """The name of an option here, by command and a name that users try: a former name, or the name in other commands."""
+_GLOBAL = ("--help", "--version", "--install-completion")
+"""Options of the program itself."""
 _ONLY_OPTIONS = {"fairness": "--cc cubic,bbr --rtt 20ms", "size": "--down 50M --up 10M"}
 """Commands without arguments, and their most important options."""
 _MISSING = re.compile(r'Command "(.+)" parameter "?([^"\s]+)"? requires an argument\.')
@@ -76,9 +78,20 @@ def message(error: cyclopts.CycloptsError) -> str:
     """Returns the error message in one line."""
     missing = _MISSING.fullmatch(_line(error))
     if missing is None:
-        return without_far_suggestion(_line(error))
+        return _global(error) or without_far_suggestion(_line(error))
     command, name = missing.groups()
     return f"{name} needs a value" if name.startswith("-") else f"`lopsided {command}` needs {name}"
+
+
+def _global(error: cyclopts.CycloptsError) -> str:
+    """Returns the message about an unknown option before the command, or an empty string. cyclopts takes such an option
+    for the name of a command."""
+    unknown = re.search(r'Unknown command "(-[^"]*)"', _line(error))
+    if unknown is None:
+        return ""
+    word = unknown[1].partition("=")[0]
+    close = difflib.get_close_matches(word, _GLOBAL, 1, _LEAST_LIKENESS)
+    return f"Unknown option: {word}. {f'Did you mean {close[0]}?' if close else '`lopsided --help` lists the options'}"
 
 
 def _line(error: cyclopts.CycloptsError) -> str:
