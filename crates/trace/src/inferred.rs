@@ -82,8 +82,8 @@ struct Sender {
     highest_sack: u64,
     /// Time of the last packet in either direction.
     quiet_since: u64,
-    /// Send times of the unacknowledged segments, by their end; 0 after a retransmission (Karn's algorithm).
-    in_flight: BTreeMap<u64, u64>,
+    /// Send times of the unacknowledged segments, by their end; `None` after a retransmission (Karn's algorithm).
+    in_flight: BTreeMap<u64, Option<u64>>,
     /// The newest RTT sample, in nanoseconds.
     rtt: Option<u64>,
     /// True if a tail loss probe was sent since the last ACK of new data.
@@ -115,9 +115,9 @@ impl Sender {
         let end = segment.end();
         if segment.seq < self.next && segment.len > 0 {
             self.sends_again(segment);
-            self.in_flight.insert(end, 0);
+            self.in_flight.insert(end, None);
         } else if end > self.next {
-            self.in_flight.insert(end, segment.at);
+            self.in_flight.insert(end, Some(segment.at));
         }
         if segment.flags.has(Flags::CWR) && self.state < CaState::Cwr {
             self.passes_to(segment.at, CaState::Cwr, CaReason::EcnEcho);
@@ -205,7 +205,7 @@ impl Sender {
             return;
         }
         match self.in_flight.first_key_value() {
-            Some((_, 0)) => self.begins(at, CaState::Recovery, CaReason::LossDetected),
+            Some((_, None)) => self.begins(at, CaState::Recovery, CaReason::LossDetected),
             _ => self.begins(at, CaState::Disorder, CaReason::Reordering),
         }
     }
@@ -221,10 +221,9 @@ impl Sender {
         let still_out = self.in_flight.split_off(&(ack + 1));
         let covered = std::mem::replace(&mut self.in_flight, still_out);
         // Karn's algorithm: no sample if any covered segment was retransmitted.
-        if covered.values().all(|sent| *sent != 0) {
-            if let Some(sent) = covered.values().next_back() {
-                self.rtt = Some(at - sent);
-            }
+        let sent: Option<Vec<u64>> = covered.into_values().collect();
+        if let Some(sent) = sent.and_then(|sent| sent.last().copied()) {
+            self.rtt = Some(at - sent);
         }
     }
 

@@ -309,6 +309,21 @@ fn a_segment_that_is_not_the_last_and_a_sender_in_recovery_are_not_probed() {
     ]);
 }
 
+/// The times of a conversation start with its first SYN, at 0.
+#[test]
+fn the_handshake_gives_the_first_round_trip() {
+    // 18 ms are 90 % of the RTT.
+    let mut script = Script::begin();
+    script.data(20.0, 0);
+    script.data(37.999, 0);
+    script
+        .shows_sender(&["37.999 open -> recovery: a segment was marked lost", "37.999 retransmits 1000 B at offset 0"]);
+    let mut script = Script::begin();
+    script.data(20.0, 0);
+    script.data(38.0, 0);
+    script.shows_sender(&["38 tail loss probe timer expired", "38 retransmits 1000 B at offset 0 as a probe"]);
+}
+
 #[test]
 fn a_pause_shorter_than_the_round_trip_was_no_timer() {
     let mut script = Script::begin();
