@@ -120,6 +120,10 @@ impl LinkConfig {
     /// Returns an error if both an access method and a shaper are configured, if a shaper has no rate, or if the rate
     /// is outside the supported range. Also returns an error if the access method or the shaper rejects its settings.
     pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
+        // A program can set a rate that a scenario cannot. Every kind of access divides by its rate.
+        if let Some(rate) = self.rate.filter(|rate| !(1..=MOST_RATE).contains(&rate.as_bps())) {
+            return Err(LinkError::Rate(rate));
+        }
         if let Some(access) = &self.access {
             // A shaper and an access method both decide when packets leave the queue.
             if self.shaper.is_some() {
@@ -131,7 +135,6 @@ impl LinkConfig {
         match (self.rate, self.shaper) {
             (None, None) => Ok(AnyShaper::Unlimited),
             (None, Some(_)) => Err(LinkError::ShaperWithoutRate),
-            (Some(rate), _) if !(1..=MOST_RATE).contains(&rate.as_bps()) => Err(LinkError::Rate(rate)),
             (Some(rate), None) => Ok(AnyShaper::Serializer(Serializer::new(rate))),
             // `rate` is the rate of the bucket, and `shaper.line_rate` is the rate of the line behind it.
             (Some(rate), Some(shaper)) => {

@@ -52,12 +52,46 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Checks the settings as a whole. The constructor of the part also calls this method.
+    /// Checks the settings as a whole. [`Part::check_all`] calls this method.
     ///
     /// # Errors
     /// Returns an error if the settings contradict each other or are impossible.
     fn check(&self) -> Result<(), Fault> {
         Ok(())
+    }
+
+    /// Checks each value, also of inner parts, and then the settings as a whole. The constructor of the part calls this
+    /// method, because a struct in a program may contain values that a scenario cannot: a rate of zero or a number that
+    /// is not finite.
+    ///
+    /// # Errors
+    /// Returns an error if a value is outside the range of its type, or an error of [`Part::check`].
+    fn check_all(&self) -> Result<(), Fault> {
+        // A key can access its field only in a mutable struct.
+        let mut copy = self.clone();
+        for key in Self::KEYS {
+            let field = (key.field)(&mut copy);
+            check_value(key.name, key.value_type.unwrap_or_else(|| field.value_type()), &field.get())?;
+        }
+        self.check()
+    }
+}
+
+/// Returns an error if the value is outside the range of its type.
+fn check_value(key: &'static str, value_type: ValueType, value: &Value) -> Result<(), Fault> {
+    match (value, value_type) {
+        (Value::Rate(rate), _) if rate.as_bps() == 0 => Err(Fault::new(key, "a rate must be at least 1 bit/s")),
+        (Value::Number(number), ValueType::Probability) if !(0.0..=1.0).contains(number) => {
+            Err(Fault::new(key, "a probability must be from 0 to 1"))
+        }
+        (Value::Number(number), _) if !number.is_finite() || *number < 0.0 => {
+            Err(Fault::new(key, "a number must be finite and at least 0"))
+        }
+        (Value::List(values), ValueType::List(inner) | ValueType::OneOrMore(inner)) => {
+            values.iter().try_for_each(|value| check_value(key, *inner, value))
+        }
+        (Value::Part(part), _) => part.check_all(),
+        _ => Ok(()),
     }
 }
 
@@ -314,6 +348,13 @@ pub trait AnyPart: Any + Debug + Send + Sync {
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault>;
     /// See [`Part::check`].
     fn check(&self) -> Result<(), Fault>;
+    /// See [`Part::check_all`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`AnyPart::check`], and for a [`Part`] also an error if a value is impossible.
+    fn check_all(&self) -> Result<(), Fault> {
+        self.check()
+    }
     /// Returns a boxed copy.
     fn boxed_clone(&self) -> Box<dyn AnyPart>;
     /// True if the other part has the same type and value.
@@ -351,6 +392,10 @@ impl<P: Part> AnyPart for P {
 
     fn check(&self) -> Result<(), Fault> {
         Part::check(self)
+    }
+
+    fn check_all(&self) -> Result<(), Fault> {
+        Part::check_all(self)
     }
 
     fn boxed_clone(&self) -> Box<dyn AnyPart> {

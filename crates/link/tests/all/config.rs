@@ -34,8 +34,10 @@ fn with_loss(loss: LossConfig) -> LinkConfig {
 fn invalid_configurations_are_rejected_with_a_reason() {
     let probability = |p| GilbertConfig { to_bad: p, to_good: 0.5, loss_bad: 0.5, loss_good: 0.5 };
     let default = LossConfig::default;
+    let granted = LinkConfig { access: Some(AccessConfig::new(GrantsConfig::default())), shaper: None, ..sound() };
     let cases = [
         (LinkConfig { rate: Some(BitRate::from_bps(0)), ..sound() }, "rate", "at least 1 bit/s"),
+        (LinkConfig { rate: Some(BitRate::from_bps(0)), ..granted }, "rate", "at least 1 bit/s"),
         (LinkConfig { rate: Some(BitRate::from_bps(u64::MAX)), ..sound() }, "rate", "at most 10 Tbit/s"),
         (LinkConfig { rate: None, ..sound() }, "rate", "a shaper needs the link's rate"),
         (with_shaper(|shaper| shaper.burst = octets(0)), "shaper.burst", "from 1 B"),

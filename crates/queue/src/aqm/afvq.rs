@@ -94,7 +94,7 @@ impl Afvq {
     ///
     /// Returns an error if the settings of the discipline or of the data queue are invalid.
     pub fn new(config: &AfvqConfig, place: &QueuePlace<'_>) -> Result<Afvq, Fault> {
-        config.check()?;
+        config.check_all()?;
         let most = config.ack_limit;
         let acks = FifoConfig { drop: DropFrom::Front, ..FifoConfig::new(Limit::Packets(most)) };
         let acks = acks.build(place)?;

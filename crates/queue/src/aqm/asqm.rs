@@ -123,7 +123,7 @@ impl Asqm {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &AsqmConfig) -> Result<Asqm, Fault> {
-        config.check()?;
+        config.check_all()?;
         Ok(Asqm {
             config: config.clone(),
             buffer: Buffer::new(config.limit, Bytes::ZERO)?,

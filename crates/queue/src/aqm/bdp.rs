@@ -179,7 +179,7 @@ impl Bdp {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &BdpConfig, mut rng: Rng) -> Result<Bdp, Fault> {
-        config.check()?;
+        config.check_all()?;
         Ok(Bdp {
             config: config.clone(),
             hash: FlowHash::new(&mut rng),

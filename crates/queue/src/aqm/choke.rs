@@ -125,7 +125,7 @@ impl Choke {
     ///
     /// Returns an error if the settings are invalid or not in packets.
     pub fn new(config: &ChokeConfig, rng: Rng) -> Result<Choke, Fault> {
-        config.check()?;
+        config.check_all()?;
         let red = config.red;
         Ok(Choke {
             config: red,

@@ -298,7 +298,7 @@ impl CobaltQueue {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &CobaltQueueConfig, rng: Rng) -> Result<CobaltQueue, Fault> {
-        config.check()?;
+        config.check_all()?;
         let buffer = Buffer::new(config.limit, Bytes::ZERO)?;
         Ok(CobaltQueue { config: config.cobalt, cobalt: Cobalt::default(), buffer, rng })
     }

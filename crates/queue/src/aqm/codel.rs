@@ -337,7 +337,7 @@ impl CodelQueue {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &CodelQueueConfig) -> Result<CodelQueue, Fault> {
-        config.check()?;
+        config.check_all()?;
         let source = Source { buffer: Buffer::new(config.limit, config.header)?, header: config.header };
         Ok(CodelQueue { config: config.clone(), codel: Codel::default(), source })
     }

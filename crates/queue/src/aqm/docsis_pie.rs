@@ -270,7 +270,7 @@ impl DocsisPie {
     ///
     /// Returns an error if the target is zero or the sustained rate is unknown.
     pub fn new(config: &DocsisPieConfig, rng: Rng) -> Result<DocsisPie, Fault> {
-        config.check()?;
+        config.check_all()?;
         Ok(DocsisPie {
             sustained: config.sustained()?,
             law: DocsisPieLaw::default(),

@@ -207,7 +207,7 @@ impl DualPi2 {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &DualPi2Config) -> Result<DualPi2, Fault> {
-        config.check()?;
+        config.check_all()?;
         Ok(DualPi2 {
             limit: BufferLimit::new(config.limit, Bytes::ZERO)?,
             config: config.clone(),

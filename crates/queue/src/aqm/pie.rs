@@ -377,7 +377,7 @@ impl PieQueue {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &PieQueueConfig, rng: Rng) -> Result<PieQueue, Fault> {
-        config.check()?;
+        config.check_all()?;
         let buffer = Buffer::new(config.limit, Bytes::ZERO)?;
         Ok(PieQueue { config: config.pie, pie: Pie::new(&config.pie), buffer, rng })
     }

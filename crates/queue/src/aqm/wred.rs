@@ -185,7 +185,7 @@ impl Wred {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &WredConfig, rng: Rng) -> Result<Wred, Fault> {
-        config.check()?;
+        config.check_all()?;
         let slope = |profile: &WredProfile| {
             Slope::new(f64::from(profile.min), f64::from(profile.max), profile.probability, false)
         };

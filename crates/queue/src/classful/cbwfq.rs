@@ -163,7 +163,7 @@ impl Cbwfq {
     ///
     /// Returns an error if the settings of the discipline or of a class's queue are invalid.
     pub fn new(config: &CbwfqConfig, place: &QueuePlace<'_>) -> Result<Cbwfq, Fault> {
-        config.check()?;
+        config.check_all()?;
         let queues = config.classes.iter().map(|class| &class.queue);
         let classes = settings::around(queues, &config.classify, config.default_class, place)?;
         let share = |class: &CbwfqClass| {

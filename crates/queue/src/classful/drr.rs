@@ -113,7 +113,7 @@ impl Drr {
     ///
     /// Returns an error if the settings of the discipline or of a class's queue are invalid.
     pub fn new(config: &DrrConfig, place: &QueuePlace<'_>) -> Result<Drr, Fault> {
-        config.check()?;
+        config.check_all()?;
         let queues = config.classes.iter().map(|class| &class.queue);
         let classes = settings::around(queues, &config.classify, config.default_class, place)?;
         let turn = |class: &DrrClass| Turn { quantum: class.quantum.get(), deficit: 0, listed: false };

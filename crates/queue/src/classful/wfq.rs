@@ -103,7 +103,7 @@ impl Wfq {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &WfqConfig, mut rng: Rng) -> Result<Wfq, Fault> {
-        config.check()?;
+        config.check_all()?;
         Ok(Wfq {
             config: config.clone(),
             hash: FlowHash::new(&mut rng),

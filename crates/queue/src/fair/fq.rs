@@ -162,7 +162,7 @@ impl Fq {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &FqConfig, mut rng: Rng) -> Result<Fq, Fault> {
-        config.check()?;
+        config.check_all()?;
         let flow = || Flow {
             ring: PacketRing::default(),
             credit: config.initial_quantum.get() as i64,

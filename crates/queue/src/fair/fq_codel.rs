@@ -119,7 +119,7 @@ impl FqCodel {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &FqCodelConfig, mut rng: Rng) -> Result<FqCodel, Fault> {
-        config.check()?;
+        config.check_all()?;
         let queues = FlowQueues::new(config.shape(), &mut rng, Codel::default);
         Ok(FqCodel { config: config.clone(), queues })
     }

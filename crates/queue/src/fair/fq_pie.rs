@@ -96,7 +96,7 @@ impl FqPie {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &FqPieConfig, mut rng: Rng) -> Result<FqPie, Fault> {
-        config.check()?;
+        config.check_all()?;
         let queues = FlowQueues::new(config.shape(), &mut rng, || Pie::new(&config.pie));
         Ok(FqPie { config: config.clone(), queues, rng })
     }

@@ -144,7 +144,7 @@ impl Sfq {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &SfqConfig, mut rng: Rng) -> Result<Sfq, Fault> {
-        config.check()?;
+        config.check_all()?;
         let hash = FlowHash::new(&mut rng);
         Ok(Sfq {
             config: config.clone(),

@@ -79,8 +79,9 @@ impl Policer {
     ///
     /// # Errors
     ///
-    /// Returns an error if the limit of the queue is zero.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &PolicerConfig) -> Result<Policer, Fault> {
+        config.check_all()?;
         let depth = u128::from(config.burst.get()) * OCTET;
         let fifo = Fifo::new(&FifoConfig::new(config.limit))?;
         Ok(Policer { fifo, rate: config.rate, depth, tokens: depth, filled_at: Time::ZERO })

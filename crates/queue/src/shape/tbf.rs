@@ -141,7 +141,7 @@ impl Tbf {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &TbfConfig, child: Box<dyn Qdisc>) -> Result<Tbf, Fault> {
-        config.check()?;
+        config.check_all()?;
         Ok(Tbf {
             child: Child::new(child),
             bucket: Bucket::new(config.rate, config.burst),

@@ -3,10 +3,11 @@
 use crate::common::{Segment, cx};
 use lopsided_core::{Accounting, BitRate, Bytes, Count, Duration, Packet, Time};
 use lopsided_queue::{
-    AsqmConfig, Backlog, CodelQueueConfig, Discipline, FifoConfig, Framing, Limit, QUEUES, Qdisc as _, Queue,
-    QueueConfig, QueuePlace, RedConfig, Threshold, WfqConfig, dequeues_only_nonempty, register, turn,
+    AsqmConfig, Backlog, CodelQueueConfig, Discipline, FifoConfig, Framing, HtbClass, HtbConfig, Limit, PieConfig,
+    PieQueueConfig, QUEUES, Qdisc as _, Queue, QueueConfig, QueuePlace, RedConfig, TbfConfig, Threshold, WfqConfig,
+    dequeues_only_nonempty, register, turn,
 };
-use lopsided_spec::{Fault, Given, Key, Part, Scalar as _, Value};
+use lopsided_spec::{Fault, Given, Key, Part, Scalar as _, Value, ValueType};
 
 fn given<'g>(keys: &'g [&'g str], preset: Option<&'g str>) -> Given<'g> {
     Given { keys, preset, line_rate: Some(BitRate::from_bps(10_000_000)), line_peeks: false, folder: "" }
@@ -50,6 +51,42 @@ fn the_overhead_of_a_framing_is_limited_and_added_to_that_of_its_kind() {
     assert_eq!(complete(&["kind"], Some("pppoe")), Ok(Bytes::new(4)));
     assert_eq!(complete(&["overhead"], None), Ok(Bytes::new(4)));
     assert!(of(20_000).complete(&given(&[], None)).is_err());
+}
+
+/// A program can set values that a scenario cannot, for example a rate of zero, by which some disciplines divide.
+#[test]
+fn no_discipline_accepts_a_rate_of_zero_or_an_impossible_number() {
+    let mut tried = Vec::new();
+    for member in (QUEUES.members)() {
+        for key in &member.info.keys {
+            let impossible = match (key.value_type, key.input_only) {
+                (ValueType::Rate, false) => vec![Value::Rate(BitRate::from_bps(0))],
+                (ValueType::Number | ValueType::Probability, false) => {
+                    [f64::NAN, f64::INFINITY, -0.1].map(Value::Number).to_vec()
+                }
+                _ => continue,
+            };
+            for value in impossible {
+                let mut part = member.part.boxed_clone();
+                part.set(key.name, value.clone()).unwrap();
+                let config = QueueConfig::from_value(Value::Part(part)).unwrap();
+                let fault = config.build(1, "link/up").err().map(|fault| fault.key);
+                assert_eq!(fault, Some(key.name), "{}, {} = {value:?}", member.info.name, key.name);
+            }
+            tried.push(format!("{}.{}", member.info.name, key.name));
+        }
+    }
+    for key in ["red.bandwidth", "choke.bandwidth", "fq.maxrate", "tbf.rate", "tbf.peakrate", "pie.alpha"] {
+        assert!(tried.iter().any(|tried| tried == key), "{key} is not among {tried:?}");
+    }
+    // Also in a list of classes, and in a queue inside another queue.
+    let still = HtbClass { rate: BitRate::from_bps(0), ..HtbClass::default() };
+    let classes = QueueConfig::new(HtbConfig { classes: vec![still], ..HtbConfig::default() });
+    let pie = PieConfig { alpha: f64::NAN, ..PieConfig::default() };
+    let queue = QueueConfig::new(PieQueueConfig { pie, ..PieQueueConfig::default() });
+    let inside = QueueConfig::new(TbfConfig { queue, ..TbfConfig::default() });
+    let keys = [classes, inside].map(|config| config.build(1, "link/up").err().map(|fault| fault.key));
+    assert_eq!(keys, [Some("rate"), Some("alpha")]);
 }
 
 /// As in tc-red(8): `max` is a quarter of the limit and `min` a third of `max`, unless they are set.

@@ -58,7 +58,7 @@ impl Red {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &RedConfig, rng: Rng) -> Result<Red, Fault> {
-        config.check()?;
+        config.check_all()?;
         let (min, max) = (config.min.count() as f64, config.max.count() as f64);
         Ok(Red {
             config: *config,

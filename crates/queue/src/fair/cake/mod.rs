@@ -80,7 +80,7 @@ impl Cake {
     ///
     /// Returns an error if a setting is out of range.
     pub fn new(config: &CakeConfig, mut rng: Rng) -> Result<Cake, Fault> {
-        config.check()?;
+        config.check_all()?;
         Ok(Cake {
             keys: FlowKeys::new(config.isolation, &mut rng),
             rng,

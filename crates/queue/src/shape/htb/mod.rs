@@ -184,7 +184,7 @@ impl Htb {
     ///
     /// Returns an error if the settings of the discipline or of a leaf's queue are invalid.
     pub fn new(config: &HtbConfig, place: &QueuePlace<'_>) -> Result<Htb, Fault> {
-        config.check()?;
+        config.check_all()?;
         let (mut nodes, mut leaf_nodes, mut children): (Vec<Node>, _, _) = (Vec::new(), Vec::new(), Vec::new());
         for (number, class) in config.classes.iter().enumerate() {
             let is_leaf = config.is_leaf(number);
