@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import lopsided as lop
 from lopsided.views import plot
@@ -94,6 +95,24 @@ def test_small_panels_and_heat_maps_fit_a_journal_column():
     assert figure.get_figwidth() == 3.5 and not figure.texts
     first, second = (panel.get_position() for panel in panels)
     assert first.x0 == second.x0 and first.y0 > second.y1
+
+
+@pytest.mark.parametrize("top", [2, 0.155, 12_345, 0.000_123])
+def test_labels_of_the_y_axis_leave_room_for_the_tick_labels_in_a_column(top):
+    with style.for_column("single"):
+        sheet = style.sheet("", "", (1.9, 1.9), "time (s)", end_labels=False)
+        for panel, highest in zip(sheet.panels, (9, top), strict=True):
+            panel.set_ylim(0, highest)
+            panel.set_ylabel("goodput")
+        style.small_print(sheet.figure)
+    canvas = FigureCanvasAgg(sheet.figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    labels = [panel.yaxis.label.get_window_extent(renderer) for panel in sheet.panels]
+    ticks = [text.get_window_extent(renderer) for panel in sheet.panels for text in panel.get_yticklabels()]
+    assert labels[0].x0 == labels[1].x0 >= 0
+    assert min(tick.x0 for tick in ticks) - labels[0].x1 > 0.01 * sheet.figure.dpi
+    assert sheet.panels[0].get_position().x1 == pytest.approx(1 - 0.12 / 3.5)
 
 
 def test_a_label_of_a_line_crosses_no_other_line():

@@ -96,11 +96,11 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
-def joined_notes(notes: Iterable[str]) -> list[str]:
-    """Joins notes and splits them into lines of a footnote."""
+def joined_notes(notes: Iterable[str], characters: int = NOTE_CHARACTERS) -> list[str]:
+    """Joins notes and splits them into lines of a footnote, with at most `characters` per line if notes are short."""
     lines: list[str] = []
     for note in filter(None, notes):
-        if lines and len(lines[-1]) + len(note) < NOTE_CHARACTERS:
+        if lines and len(lines[-1]) + len(note) < characters:
             lines[-1] += f"  ·  {note}"
         else:
             lines.append(note)

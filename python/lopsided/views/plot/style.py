@@ -35,6 +35,7 @@ from lopsided.views.inks import (
     INK,
     LEFT,
     MUTED,
+    NOTE_CHARACTERS,
     OTHER,
     PAPER,
     RED,
@@ -100,6 +101,9 @@ LOOK: dict[Any, Any] = {  # matplotlib's stubs require the names of its settings
 
 class LabFigure(Figure):
     """A matplotlib figure that notebooks display without pyplot."""
+
+    aligned: tuple[Axes, ...] = ()
+    """Panels whose y labels are placed beside the widest tick label of all panels."""
 
     def _repr_png_(self) -> bytes:
         return png(self)
@@ -194,6 +198,7 @@ def sheet(
         for panel in panels[:-1]:
             panel.tick_params(labelbottom=own_x)
         panels[-1].set_xlabel(x_label)
+        figure.aligned = tuple(panels) if column else ()
     return Sheet(figure, tuple(panels))
 
 
@@ -270,12 +275,41 @@ def bars(panel: Axes, x: ArrayLike, low: ArrayLike, high: ArrayLike, *, color: s
 
 
 def small_print(figure: Figure, *notes: str) -> None:
-    """Writes the footnote. The journal-column style omits it."""
+    """Completes a figure: writes the footnote. The journal-column style omits it and makes room for the y labels."""
     if _column.get() is not None:
+        if isinstance(figure, LabFigure):
+            _make_room(figure)
         return
     with mpl.rc_context(LOOK):
-        height = figure.get_size_inches()[1]
-        figure.text(0.012, 0.1 / height, "\n".join(joined_notes(notes)), fontsize=7, color=MUTED, va="bottom")
+        width, height = figure.get_size_inches()
+        lines = joined_notes(notes, int(NOTE_CHARACTERS * width / WIDTH_IN))
+        figure.text(0.012, 0.1 / height, "\n".join(lines), fontsize=7, color=MUTED, va="bottom")
+
+
+_LABEL_GAP_IN = 0.04
+
+
+def _make_room(figure: LabFigure) -> None:
+    """Places the y labels in a journal column beside the widest tick label, and moves the panels if they need room."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    panels = [panel for panel in figure.aligned if panel.get_ylabel()]
+    if not panels:
+        return
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    width_in, dots = figure.get_figwidth(), figure.dpi
+    # In inches, to the left of the panel: the tick labels, and the lines of the label.
+    ticks = max(
+        (panel.get_window_extent().x0 - text.get_window_extent(renderer).x0) / dots
+        for panel in panels
+        for text in panel.get_yticklabels()
+    )
+    label = max(panel.yaxis.label.get_window_extent(renderer).width / dots for panel in panels)
+    left = max(_LEFT_COLUMN_IN, ticks + 2 * _LABEL_GAP_IN + label) / width_in
+    for panel in figure.aligned:
+        box = panel.get_position()
+        panel.set_position((left, box.y0, box.x1 - left, box.height))
+        panel.yaxis.set_label_coords(-(ticks + _LABEL_GAP_IN) / width_in / (box.x1 - left), 0.5)
 
 
 def figure_of(panel: Axes) -> Figure:
