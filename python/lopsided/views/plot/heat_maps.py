@@ -10,6 +10,7 @@ There is one map per RTT for pairs with equal RTTs, and one map per congestion c
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -104,7 +105,8 @@ _OWN_KIND_MARGIN = 0.05
 more than this value. A smaller excess is considered noise."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
-_GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 7.0
+_GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 4.4
+_LINE_IN = 0.16
 _BARE_IN = 0.08
 """Top margin in inches of a figure that has no title."""
 _SIDE_OF_FEW_IN, _LARGEST_CELL_OF_FEW_IN = 3.2, 0.9
@@ -129,13 +131,15 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
         # In a journal, the figure's caption replaces the title and the explanation.
         bare = style.in_column()
         top_in, bottom_in = (_BARE_IN, 0.0) if bare else (_TOP_IN, _BOTTOM_IN)
-        height = top_in + bottom_in + sum(row.height for row in rows)
-        # The figure is as wide as the heat maps, but at least as wide as the text.
+        # The figure is as wide as the heat maps, but at least as wide as the title.
         width = max(style.column_width_in() or _LEAST_WIDTH_IN, *(row.width for row in rows))
+        meaning = textwrap.wrap(shown.meaning, int((width - 0.2) / _CHARACTER_IN))
+        top_in += 0 if bare else _LINE_IN * (len(meaning) - 1)
+        height = top_in + bottom_in + sum(row.height for row in rows)
         figure = style.LabFigure(figsize=(width, height), dpi=110)
         if not bare:
             figure.text(0.012, 1 - 0.24 / height, matrix.figures[metric], fontsize=13, fontweight="bold", va="center")
-            figure.text(0.012, 1 - 0.49 / height, shown.meaning, fontsize=9, color=style.MUTED, va="center")
+            figure.text(0.012, 1 - 0.42 / height, "\n".join(meaning), fontsize=9, color=style.MUTED, va="top")
         top = height - top_in
         for row in rows:
             for place, panel in enumerate(row.panels):

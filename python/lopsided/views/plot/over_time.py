@@ -100,7 +100,7 @@ def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
     for link, direction in chosen:
         backlog = series.queue_column(run, link, direction, "backlog_packets")
         limit = run.scenario.queue_limit_packets(link, direction)
-        curves = _backlog(backlog, inks.colour(direction, 0), f"{link} {direction}")
+        curves = backlog_curves(backlog, inks.colour(direction, 0), f"{link} {direction}")
         highest = float(np.nanmax(backlog.value, initial=0))
         panels.append(
             Panel(
@@ -113,11 +113,15 @@ def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
                 names=((limit, f"limit {limit}", inks.MUTED),) if limit else (),
             )
         )
-    how = "tinted: highest value of each interval, line: mean" if any(len(each.curves) > 1 for each in panels) else ""
+    how = ENVELOPE if any(len(each.curves) > 1 for each in panels) else ""
     return _chart("Queue backlog and drops", run, panels, f"red marks: drops; sampled every {_interval(run)}", how)
 
 
-def _backlog(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
+ENVELOPE = "tinted: highest value of each interval, line: mean"
+"""Note about a queue that `backlog_curves` draws as mean and peaks."""
+
+
+def backlog_curves(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
     """Returns a queue's samples as a line, or as their mean and peaks if there are too many samples for a line."""
     if len(backlog.time_s) <= _MOST_SAMPLES:
         return (Curve(backlog.time_s, backlog.value, ink, name, width=1.1, filled=True),)

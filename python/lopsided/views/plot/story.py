@@ -9,12 +9,13 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lopsided.data import series, units
-from lopsided.data.series import Floats
+from lopsided.data.series import Floats, Series
 from lopsided.views import notable_links
-from lopsided.views.plot import style
+from lopsided.views.plot import over_time, style
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,6 +28,8 @@ _MOST_QUEUES = 2
 _MOST_BARS = 6000
 """Maximum number of data segments that are drawn as separate bars. More segments are drawn as one line."""
 _SHADES = {"disorder": style.GRID, "cwr": style.UP[3], "recovery": style.DOWN[3], "loss": style.RED}
+_CHANGES = (("cwnd_reduced", "window reduced", "v", style.RED), ("undone", "reduction undone", "^", style.OTHER[0]))
+"""Changes of the window: the event, its name in the legend, its mark and the mark's colour."""
 _DOTTED = (0, (1, 2))
 
 
@@ -45,16 +48,14 @@ def figure(story: Story) -> LabFigure:
     if packets:
         _sequence(panels.pop(0), story, packets)
     _window(panels.pop(0), story)
-    for panel, (link, direction) in zip(panels, queues, strict=True):
-        _queue(panel, story, link, direction)
+    peaks = [_queue(panel, story, *queue) for panel, queue in zip(panels, queues, strict=True)]
     for panel in sheet.panels:
         panel.set_xlim(story.begin_s, story.end_s)
         _shade(panel, story)
-    _name_shades(sheet.panels[0], story)
-    bars = "bars: data segments, red: retransmitted; steps: acknowledgements"
-    marks = "red marks below the window: reductions, green: undone"
+    _legend(sheet.panels[0], story, packets)
+    how = over_time.ENVELOPE if any(peaks) else ""
     style.small_print(
-        sheet.figure, marks, "" if not packets else bars if story.captured else f"{bars}; crosses: drops", *story.facts
+        sheet.figure, "bars: data segments, steps: acknowledgements" if packets else "", how, *story.facts
     )
     return sheet.figure
 
@@ -149,10 +150,17 @@ def _window(panel: Axes, story: Story) -> None:
     panel.plot(*style.thin_out(time, cwnd / 1e3), color=ink)
     shown = np.where(threshold / 1e3 <= 1.5 * highest, threshold / 1e3, np.nan)
     panel.plot(*style.thin_out(time, shown), color=ink, linewidth=1, linestyle=_DOTTED)
-    for event in story.events:
-        if event["event"] in ("cwnd_reduced", "undone") and event["end"] == "sender":
-            ink_of = style.RED if event["event"] == "cwnd_reduced" else style.OTHER[0]
-            panel.axvline(event["time_s"], ymax=0.06, color=ink_of, linewidth=1.4)
+    for name, _, marker, colour in _CHANGES:
+        times = [each["time_s"] for each in story.events if each["event"] == name and each["end"] == "sender"]
+        panel.plot(
+            times,
+            np.full(len(times), 0.04),
+            transform=panel.get_xaxis_transform(),
+            linestyle="none",
+            marker=marker,
+            markersize=4,
+            color=colour,
+        )
     panel.set_ylim(0, 1.1 * max(highest, float(np.nanmax(flight, initial=0.0)) / 1e3))
     panel.set_ylabel("window (kB)")
     lines = (("cwnd", cwnd / 1e3, ink), ("ssthresh", shown, ink), ("in flight", flight / 1e3, style.MUTED))
@@ -167,28 +175,32 @@ def _queues(story: Story) -> list[tuple[str, str]]:
         return []
     path = story.run.scenario.paths[story.flow]
     rows = {(row["link"], row["direction"]): row for row in notable_links.links(story.run)}
-    crossed = [place for place in path if place in rows and np.any(_backlog(story, *place)[1] > 1)]
+    crossed = [place for place in path if place in rows and np.any(_backlog(story, *place).value > 1)]
     return sorted(crossed, key=lambda place: -rows[place]["mean_backlog_bytes"])[:_MOST_QUEUES]
 
 
-def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
+def _queue(panel: Axes, story: Story, link: str, direction: str) -> bool:
+    """Draws a queue. Returns true if its samples are drawn as mean and peaks."""
     ink = style.colour(direction, 0)
-    time, value = style.thin_out(*_backlog(story, link, direction))
-    panel.plot(time, value, color=ink, linewidth=1.1)
-    panel.fill_between(time, value, color=ink, alpha=0.12, linewidth=0)
+    curves = over_time.backlog_curves(_backlog(story, link, direction), ink, link)
+    for curve in curves:
+        panel.plot(curve.x, curve.y, color=ink, linewidth=curve.width, alpha=curve.alpha)
+        if curve.filled:
+            panel.fill_between(curve.x, curve.y, color=ink, alpha=0.12, linewidth=0)
     drops = _dropped_here(story, link, direction)
-    top = max(float(np.nanmax(value, initial=1)), 1.0)
+    top = max(float(np.nanmax(curves[0].y, initial=1)), 1.0)
     panel.plot(drops, np.full(len(drops), 1.04 * top), linestyle="none", marker="x", markersize=4, color=style.RED)
     panel.set_ylim(0, 1.12 * top)
     style.y_label(panel, f"{link} {direction}\n(packets)")
+    return len(curves) > 1
 
 
-def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
-    """Returns times in s and the number of packets in a queue, within the story's period."""
+def _backlog(story: Story, link: str, direction: str) -> Series:
+    """Returns the number of packets in a queue, within the story's period."""
     assert story.run is not None, "a probe has no queues"
     backlog = series.queue_column(story.run, link, direction, "backlog_packets")
     inside = (backlog.time_s >= story.begin_s) & (backlog.time_s <= story.end_s)
-    return backlog.time_s[inside], backlog.value[inside]
+    return Series(backlog.name, backlog.direction, backlog.time_s[inside], backlog.value[inside])
 
 
 def _dropped_here(story: Story, link: str, direction: str) -> Floats:
@@ -206,18 +218,25 @@ def _worst(states: Collection[str]) -> str:
     return next((state for state in reversed(_SHADES) if state in states), "disorder")
 
 
-def _name_shades(panel: Axes, story: Story) -> None:
-    """Adds a legend for the shades that mark congestion states."""
+def _legend(panel: Axes, story: Story, packets: dict[str, tuple[Floats, Floats, Floats]] | None) -> None:
+    """Names the shades and marks that the figure contains."""
     shown = {_worst(episode.states) for episode in story.episodes}
-    patches = [Patch(color=ink, alpha=0.25, label=state) for state, ink in _SHADES.items() if state in shown]
-    if patches:
-        panel.legend(
-            handles=patches,
-            loc="upper left",
-            fontsize=style.legend_size(),
-            title="congestion state",
-            title_fontsize=style.legend_size(),
-        )
+    handles: list[Any] = [
+        Patch(color=ink, alpha=0.25, label=f"state: {state}") for state, ink in _SHADES.items() if state in shown
+    ]
+    happened = {event["event"] for event in story.events if event["end"] == "sender"}
+    marks = [
+        ("retransmitted", "|", style.RED, packets and "retransmitted" in happened),
+        ("dropped", "x", style.RED, packets and len(packets["dropped"][0])),
+    ]
+    marks += [(label, marker, ink, name in happened) for name, label, marker, ink in _CHANGES]
+    handles += [
+        Line2D([], [], linestyle="none", marker=marker, color=ink, markersize=5, label=label)
+        for label, marker, ink, drawn in marks
+        if drawn
+    ]
+    if handles:
+        panel.legend(handles=handles, loc="upper left", fontsize=style.legend_size())
 
 
 def _shade(panel: Axes, story: Story) -> None:
