@@ -89,6 +89,17 @@ def test_curve_labels_stay_next_to_the_panel_without_overlap():
         assert upper - lower >= (below + above) / 2 - 1e-9
 
 
+def test_a_page_names_the_curves_also_where_their_ends_are_outside_the_screen(adsl_run):
+    sheet = style.sheet("", "", (1.9,), "time (s)")
+    style.end_labels(sheet.panels[0], [(1.0, "down & up", style.RED), (0.5, "upload", style.INK)])
+    page = style.svg(sheet.figure, salt="ends")
+    ends = page.partition('<p class="ends">')[2]
+    names = re.findall(r'<span style="color: (?:var\(--[a-z0-9-]+, )?(#\w+)\)?">([^<]*)</span>', ends)
+    assert names == [(style.RED, "down &amp; up"), (style.INK, "upload")]
+    assert '<svg style="--width: 8.4"' in page
+    assert 'class="ends"' not in style.svg(adsl_run.plot("drops"), salt="drops")
+
+
 def test_small_panels_and_heat_maps_fit_a_journal_column():
     with style.for_column("single"):
         figure, panels = style.small_panels("Title", "", ["a", "b"], 2)

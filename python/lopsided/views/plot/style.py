@@ -9,6 +9,7 @@ pyplot, so that no global state changes.
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -104,6 +105,8 @@ class LabFigure(Figure):
 
     aligned: tuple[Axes, ...] = ()
     """Panels whose y labels are placed beside the widest tick label of all panels."""
+    ends: tuple[tuple[str, str], ...] = ()
+    """Texts and colours of the labels at the curves' right ends."""
 
     def _repr_png_(self) -> bytes:
         return png(self)
@@ -322,7 +325,10 @@ def figure_of(panel: Axes) -> Figure:
 def end_labels(panel: Axes, labels: list[EndLabel]) -> None:
     """Writes labels `(y, text, colour)` at the curves' right ends, without overlap."""
     low, high = panel.get_ylim()
-    height_in = panel.get_position().height * figure_of(panel).get_figheight()
+    figure = figure_of(panel)
+    height_in = panel.get_position().height * figure.get_figheight()
+    if isinstance(figure, LabFigure):
+        figure.ends = tuple(dict.fromkeys((*figure.ends, *((text, ink) for _, text, ink in labels))))
     with mpl.rc_context(LOOK):
         for at, text, ink in moved_apart(labels, low, high, height_in):
             panel.annotate(
@@ -392,9 +398,9 @@ def write(figure: Figure, path: Path) -> None:
 
 
 def svg(figure: Figure, salt: str) -> str:
-    """Returns the figure as an `<svg>` element for an HTML page. Colours are CSS variables, and `salt` makes the ids
-    unique within the page."""
-    return _for_page(_transparent(figure, salt, None))
+    """Returns the figure as an `<svg>` element for an HTML page, and the labels of its curves as a paragraph for narrow
+    screens. Colours are CSS variables, and `salt` makes the ids unique within the page."""
+    return _for_page(figure, _transparent(figure, salt, None))
 
 
 def svg_and_file(figure: Figure, salt: str, path: Path) -> str:
@@ -403,7 +409,7 @@ def svg_and_file(figure: Figure, salt: str, path: Path) -> str:
     text = _transparent(figure, salt, output.MARK)
     ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'
     path.write_text(text.replace('<g id="figure_1">', f'{ground}\n <g id="figure_1">', 1), encoding="utf-8")
-    return _for_page(_METADATA.sub("", text, count=1))
+    return _for_page(figure, _METADATA.sub("", text, count=1))
 
 
 def _transparent(figure: Figure, salt: str, mark: str | None) -> str:
@@ -415,8 +421,14 @@ def _transparent(figure: Figure, salt: str, mark: str | None) -> str:
     return out.getvalue()
 
 
-def _for_page(text: str) -> str:
-    text = text[text.index("<svg") :]
+def _for_page(figure: Figure, text: str) -> str:
+    # The page scales all figures alike, so that their letters have the same size.
+    width = f'<svg style="--width: {figure.get_figwidth():g}"'
+    text = width + text[text.index("<svg") + len("<svg") :]
+    if isinstance(figure, LabFigure) and figure.ends:
+        # On a narrow screen, the figure scrolls, and its right end is not visible.
+        names = (f'<span style="color: {ink}">{html.escape(name)}</span>' for name, ink in figure.ends)
+        text += f'<p class="ends">{" · ".join(names)}</p>\n'
     # matplotlib omits the fill attribute for black, which is invisible on a dark page.
     text = _NO_INK.sub(rf"\1; fill: {INK}", text)
     for ink, variable in VARIABLES.items():
