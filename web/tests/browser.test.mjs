@@ -319,6 +319,17 @@ test("on a phone and on a tablet all charts stay in sight while the settings are
   await close();
 });
 
+test("on a phone, fingers find every control", async () => {
+  const { page, complaints, close } = await open({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const sizes = await page.locator("button, select, summary, label:has(input[type=checkbox]), input:not([type=checkbox])").evaluateAll((all) =>
+    all.map((each) => [each.textContent || each.type, each.getBoundingClientRect()]).filter(([, box]) => box.width > 1).map(([name, box]) => [name.trim(), box.width, box.height]));
+  assert.ok(sizes.length > 20);
+  for (const [name, width, height] of sizes) assert.ok(width >= 40 && height >= 37, `${name}: ${width} x ${height}`);
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("without a worker the page itself runs the simulator", async () => {
   const context = await browser.newContext({ reducedMotion: "reduce" });
   const page = await context.newPage();
