@@ -149,6 +149,17 @@ def test_a_client_that_neither_sends_nor_reads_is_dropped(direction: str, monkey
     assert noted[0] == f"there: idle, {direction}"
 
 
+def test_the_sink_names_the_loss_of_a_client_in_words():
+    noted: list[str] = []
+    one, other = socket.socketpair()
+    with one:
+        flow = {"name": "gone", "direction": "down", "start_s": 0, "duration_s": 3600}
+        other.sendall(json.dumps({"token": "t", "interval_s": 1, "flow": flow}).encode() + b"\n")
+        other.close()
+        sink.Sink(noted.append).handle(KernelConnection(one), "there")
+    assert noted == ["there: gone, down", "there: Broken pipe"]
+
+
 def test_a_sink_keeps_at_most_its_number_of_samples(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sink, "_MOST_KEPT", 50)
     serving = sink.Sink(print)

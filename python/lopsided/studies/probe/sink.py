@@ -67,7 +67,9 @@ class Sink:
             try:
                 self._obey(connection, read_line(connection), peer)
             except Exception as error:
-                self._note(f"{peer}: {printable(str(error) or type(error).__name__)}")
+                # Python's text of a system error begins with its number: "[Errno 104] Connection reset by peer".
+                why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+                self._note(f"{peer}: {printable(why)}")
             finally:
                 self._leave(peer)
 
