@@ -156,6 +156,11 @@ fn become_command(inside: &Inside) -> i32 {
         command.stdin(Stdio::null());
     }
     let error = command.args(arguments).env("LOPSIDED_GATEWAY", super::room::GATEWAY.to_string()).exec();
-    eprintln!("error: cannot run {}: {error}", Path::new(program).display());
-    if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
+    let program = Path::new(program).display();
+    if error.kind() == io::ErrorKind::NotFound {
+        eprintln!("error: cannot run {program}: no program of this name is installed");
+        return NOT_FOUND;
+    }
+    eprintln!("error: cannot run {program}: {error}");
+    NOT_RUN
 }
