@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib import path as paths
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.ticker import MaxNLocator
@@ -294,8 +295,6 @@ _LABEL_GAP_IN = 0.04
 
 def _make_room(figure: LabFigure) -> None:
     """Places the y labels in a journal column beside the widest tick label, and moves the panels if they need room."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
     panels = [panel for panel in figure.aligned if panel.get_ylabel()]
     if not panels:
         return
