@@ -170,3 +170,31 @@ fn payload_limit(mtu: Bytes, timestamps: bool) -> u32 {
     let options = if timestamps { 12 } else { 0 };
     (mtu.get().min(65_535) as u32).saturating_sub(IPV4_HEADER + TCP_HEADER + options).max(64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(mtu: u64, path: Option<u64>, cc: &str) -> Result<ConnConfig, UnknownController> {
+        let end = Endpoint { addr: std::net::Ipv4Addr::LOCALHOST.into(), port: 1 };
+        let path_mtu = path.map(|mtu| PathMtu { mtu: Bytes::new(mtu), until: Time::ZERO });
+        let config = ConnConfig::new(end, end, 0x0102_0304, Bytes::new(mtu), Profile::linux_6_1(), cc)?;
+        Ok(ConnConfig { path_mtu, ..config })
+    }
+
+    /// RFC 6691: the MTU minus the headers without options. Linux also heeds a known path MTU.
+    #[test]
+    fn the_mss_option_follows_the_smaller_mtu() {
+        let mss = |mtu, path| config(mtu, path, "reno").expect("built in").mss_option();
+        assert_eq!([mss(1500, None), mss(1500, Some(1400)), mss(1500, Some(9000))], [1460, 1360, 1460]);
+        assert_eq!([mss(50, None), mss(1 << 20, None)], [64, 65_535 - 40]);
+        assert_eq!([payload_limit(Bytes::new(1500), true), payload_limit(Bytes::new(1500), false)], [1448, 1460]);
+    }
+
+    #[test]
+    fn an_unknown_control_is_named_with_the_known_ones() {
+        let error = config(1500, None, "renu").expect_err("there is none").to_string();
+        assert!(error.starts_with("there is no congestion control \"renu\"; built in are reno, newreno, "), "{error}");
+        assert_eq!(config(1500, None, "reno").expect("built in").timestamp_offset, 0x0304_0102);
+    }
+}

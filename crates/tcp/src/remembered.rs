@@ -127,4 +127,46 @@ mod tests {
         known.learn(&info(60_000, None, 80), &Profile { metrics_save: MetricsSave::Off, ..profile });
         assert_eq!(known.rtt, None);
     }
+
+    /// Linux's tcp_update_metrics and tcp_init_metrics: a reordering degree above the default is kept at its maximum.
+    #[test]
+    fn the_largest_reordering_is_remembered() {
+        let profile = Profile::linux_6_1();
+        let mut known = Remembered::default();
+        let mut next = |reordering| {
+            known.learn(&TcpInfo { reordering, ..info(60_000, None, 50) }, &profile);
+            known.apply(&profile).expect("something is remembered").dup_threshold
+        };
+        assert_eq!([next(profile.dup_threshold), next(9), next(7), next(12), next(3)], [3, 9, 9, 12, 12]);
+    }
+
+    #[test]
+    fn in_slow_start_or_recovery_a_stored_threshold_only_grows() {
+        let profile = Profile::linux_2_6();
+        let after = |stored, info: TcpInfo| {
+            let mut known = Remembered { ssthresh: Some(Bytes::new(stored)), ..Remembered::default() };
+            known.learn(&info, &profile);
+            known.ssthresh.map_or(0, Bytes::get)
+        };
+        assert_eq!([after(10_000, info(60_000, None, 50)), after(50_000, info(60_000, None, 50))], [30_000, 50_000]);
+        let recovering = TcpInfo { ca_state: CaState::Recovery, ..info(60_000, Some(20_000), 50) };
+        assert_eq!([after(10_000, recovering), after(50_000, recovering)], [20_000, 50_000]);
+        assert_eq!(after(50_000, info(20_000, Some(20_000), 50)), 20_000, "at the threshold");
+    }
+
+    #[test]
+    fn a_connection_leaves_its_metrics_unless_the_stack_saves_none() {
+        let end = Endpoint { addr: Ipv4Addr::LOCALHOST.into(), port: 1 };
+        for (metrics_save, saves) in
+            [(MetricsSave::Off, false), (MetricsSave::RoundTrips, true), (MetricsSave::All, true)]
+        {
+            let profile = Profile { metrics_save, ..Profile::linux_6_1() };
+            let config = ConnConfig::new(end, end, 1, Bytes::new(1500), profile, "reno").expect("built in");
+            let connection = Connection::connect(config);
+            assert_eq!(connection.saves_metrics(), saves);
+            let mut known = Remembered { rtt: Some(MS(80)), ..Remembered::default() };
+            connection.leave_metrics(Time::ZERO, &mut known);
+            assert_eq!(known.rtt.is_none(), saves, "a connection without a sample invalidates the stored RTT");
+        }
+    }
 }

@@ -156,4 +156,40 @@ mod tests {
         }
         assert_eq!(log2(0.5), 0.0);
     }
+
+    /// The algorithm of Briscoe and Ahmed 2019: moving averages with weights that follow the window.
+    #[test]
+    fn the_averages_move_by_the_weight_of_the_window() {
+        let mut queue = ClassicQueue::new(References::PAPER);
+        queue.on_reduction(16);
+        assert_eq!(queue.shift, 4 + 2 + 1);
+        queue.on_rtt(Duration::from_micros(1000));
+        assert_eq!(queue.average, Some((1000.0, 1.0)));
+        queue.on_rtt(Duration::from_micros(2280));
+        assert_eq!(queue.average, Some((1010.0, 1.0 + (1280.0 - 1.0) / 256.0)));
+        assert_eq!(queue.least, 1000.0);
+        let shift = |segments| {
+            let mut queue = ClassicQueue::new(References::PAPER);
+            queue.on_reduction(segments);
+            queue.shift
+        };
+        assert_eq!([shift(0), shift(1), shift(8), shift(u32::MAX)], [1, 1, 5, FIRST_SHIFT]);
+    }
+
+    #[test]
+    fn the_score_adds_the_deviation_and_the_depth() {
+        let mut queue = ClassicQueue::new(References::PAPER);
+        (queue.average, queue.least, queue.score) = (Some((9192.0, 1024.0)), 1000.0, 5.0);
+        queue.on_round();
+        let expected = 5.0 + (10.0 - 9.551 + 13.0 - 10.966) / 2.0;
+        assert!((queue.score - expected).abs() < 0.01, "{} and {expected}", queue.score);
+        (queue.average, queue.score) = (Some((1000.0, 1024.0)), 5.0);
+        queue.on_round();
+        assert!((queue.score - 5.0 - (10.0 - 9.551) / 2.0).abs() < 0.01, "no queue");
+        queue.score = 100.0;
+        queue.on_round();
+        assert_eq!((queue.score, queue.least_alpha()), (LARGEST, CLASSIC_ALPHA));
+        queue.score = STICKY + 0.5;
+        assert_eq!(queue.least_alpha(), CLASSIC_ALPHA / 2.0);
+    }
 }

@@ -259,4 +259,42 @@ mod tests {
         illinois.pkts_acked(Time::ZERO, &acked(1, Duration::from_secs(9)), &path_state(), &mut window);
         assert_eq!((illinois.max_us, illinois.count), (3_355_443, 1));
     }
+
+    #[test]
+    fn delays_below_a_hundredth_of_the_largest_count_as_no_queue() {
+        let alpha_after = |delay| {
+            let mut illinois = Illinois { alpha: 5, ..Illinois::default() };
+            illinois.update_alpha(delay, SECOND);
+            (illinois.alpha, illinois.above)
+        };
+        assert_eq!(alpha_after(SECOND / 100), (ALPHA_MAX, false));
+        let (alpha, above) = alpha_after(SECOND / 100 + SECOND / 1000);
+        assert!(alpha < ALPHA_MAX && above);
+    }
+
+    #[test]
+    fn a_round_ends_also_if_the_window_does_not_limit_the_sender() {
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        window.set_mss(lopsided_core::Bytes::new(MSS));
+        window.set_segments(100);
+        window.end_slow_start();
+        let mut illinois = Illinois::default();
+        assert!(illinois.increase_when_app_limited());
+        illinois.on_established(Time::ZERO, &path_state(), &mut window);
+        let ack = Acked { cwnd_limited: false, ..acked(1, Duration::from_millis(100)) };
+        illinois.pkts_acked(Time::ZERO, &ack, &path_state(), &mut window);
+        let later = PathState { una: 10 * MSS, nxt: 20 * MSS, ..path_state() };
+        illinois.cong_avoid(Time::ZERO, &ack, &later, &mut window);
+        assert_eq!((illinois.count, illinois.beta, window.segments()), (0, BETA_MIN, 100));
+        assert_eq!(illinois.ssthresh(Time::ZERO, Signal::Loss, &later, &window), 100 - 12);
+    }
+
+    #[test]
+    fn a_timeout_returns_to_renos_parameters() {
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        let mut illinois = Illinois { low: 3, above: true, sum_us: 7, count: 2, beta: 9, ..Illinois::default() };
+        illinois.on_timeout(Time::ZERO, &path_state(), &mut window);
+        assert_eq!((illinois.alpha, illinois.beta, illinois.low, illinois.above), (ALPHA_ONE, BETA_MAX, 0, false));
+        assert_eq!((illinois.sum_us, illinois.count), (0, 0));
+    }
 }

@@ -371,4 +371,42 @@ mod tests {
         assert!(share > 0.98, "{share}");
         assert_eq!(path.losses, 0);
     }
+
+    #[test]
+    fn a_timeout_halves_the_threshold_once_and_keeps_the_data_in_flight() {
+        let path = PathState { in_flight: Bytes::new(3 * MSS), ..path_of(Duration::from_millis(50), 0) };
+        let mut prague = prague(100);
+        prague.on_congestion(at(10), Signal::Timeout { consecutive: 1 }, &path);
+        assert_eq!((prague.cwnd().get(), prague.ssthresh().map(Bytes::get)), (4 * MSS, Some(50 * MSS)));
+        prague.on_congestion(at(20), Signal::Timeout { consecutive: 2 }, &path);
+        assert_eq!((prague.cwnd().get(), prague.ssthresh().map(Bytes::get)), (4 * MSS, Some(50 * MSS)));
+        prague.on_undo(at(30));
+        assert_eq!((prague.cwnd().get(), prague.ssthresh().map(Bytes::get)), (100 * MSS, Some(100 * MSS)));
+    }
+
+    #[test]
+    fn the_pacing_rate_is_two_windows_per_rtt_in_slow_start_and_then_one() {
+        let mut prague = prague(100);
+        prague.see(&path_of(Duration::from_millis(50), 0));
+        assert_eq!(prague.pacing_rate(), Some(BitRate::from_bps(100 * MSS * 8 * 20)));
+        prague.ssthresh = None;
+        assert_eq!(prague.pacing_rate(), Some(BitRate::from_bps(2 * 100 * MSS * 8 * 20)));
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold_and_repairs_stop_growth() {
+        let grown = |ack: Acked| {
+            let mut prague = prague(10);
+            prague.ssthresh = Some((12 * MSS) as f64);
+            prague.on_ack(at(1), &ack, &path_of(Duration::from_millis(50), 5));
+            prague.cwnd().get() / MSS
+        };
+        let ack = acked(5, Duration::from_millis(50));
+        assert_eq!(grown(ack), 12);
+        assert_eq!(grown(Acked { marked: Bytes::new(4 * MSS), ..ack }), 11, "only unmarked bytes");
+        assert_eq!(grown(Acked { in_recovery: true, ca_state: CaState::Recovery, ..ack }), 10);
+        assert_eq!(grown(Acked { in_recovery: true, ca_state: CaState::Cwr, ..ack }), 12);
+        assert_eq!(grown(Acked { cwnd_limited: false, ..ack }), 10);
+        assert_eq!(grown(Acked { may_raise: false, ..ack }), 10);
+    }
 }

@@ -164,4 +164,56 @@ mod tests {
         yeah.end_round(&mut window, 100_000_000, 105_000_000);
         assert_eq!(yeah.slow_rounds, 0);
     }
+
+    #[test]
+    fn a_long_time_in_fast_mode_forgets_the_competing_reno_flow() {
+        let (mut yeah, mut window) = (Yeah { reno: 50, ..Yeah::default() }, window(100));
+        for _ in 0..50 {
+            yeah.end_round(&mut window, 100_000_000, 105_000_000);
+        }
+        assert_eq!((yeah.reno, yeah.fast_rounds), (50, 50));
+        yeah.end_round(&mut window, 100_000_000, 105_000_000);
+        assert_eq!((yeah.reno, yeah.fast_rounds), (2, 0));
+    }
+
+    #[test]
+    fn the_queue_is_long_above_80_segments_or_an_eighth_of_the_base_rtt() {
+        let slow = |segments, rtt| {
+            let (mut yeah, mut window) = (Yeah::default(), window(segments));
+            yeah.end_round(&mut window, 100_000_000, rtt);
+            (yeah.slow_rounds, window.segments())
+        };
+        assert_eq!([slow(100, 112_500_000), slow(100, 112_500_001)], [(0, 100), (1, 100)]);
+        // 8/108 of 1080 segments are 80 queued segments.
+        assert_eq!([slow(1080, 108_000_000), slow(1094, 108_000_000)], [(0, 1080), (1, 1013)]);
+        // Decongestion removes at most half of the window.
+        assert_eq!(slow(1000, 400_000_000), (1, 500));
+    }
+
+    #[test]
+    fn growth_is_scalable_in_fast_mode_and_renos_in_slow_mode() {
+        let grown = |slow_rounds, segments, octets: u64| {
+            let mut yeah = Yeah { slow_rounds, ..Yeah::default() };
+            let mut window = window(segments);
+            let ack = crate::cc::Acked {
+                delivered: lopsided_core::Bytes::new(octets),
+                ..super::super::tests::path::acked(1, Duration::ZERO)
+            };
+            yeah.cong_avoid(Time::ZERO, &ack, &path_state(), &mut window);
+            window.segments()
+        };
+        assert_eq!([grown(0, 300, 99 * MSS), grown(0, 300, 100 * MSS)], [300, 301]);
+        assert_eq!([grown(1, 300, 299 * MSS), grown(1, 300, 300 * MSS)], [300, 301]);
+        assert_eq!(grown(0, 50, 50 * MSS), 51);
+    }
+
+    #[test]
+    fn a_loss_halves_renos_window_too() {
+        let mut yeah = Yeah { reno: 60, fast_rounds: 9, ..Yeah::default() };
+        yeah.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window(100));
+        assert_eq!((yeah.reno, yeah.fast_rounds), (30, 0));
+        yeah.reno = 3;
+        yeah.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window(100));
+        assert_eq!(yeah.reno, 2);
+    }
 }

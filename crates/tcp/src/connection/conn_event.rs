@@ -111,3 +111,24 @@ impl Error for ReadError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_their_reason_and_their_source() {
+        let failed = WriteError::Failed(ConnError::Reset);
+        assert_eq!(failed.to_string(), "the peer reset the connection");
+        assert_eq!(failed.source().map(ToString::to_string), Some("the peer reset the connection".to_owned()));
+        assert_eq!(WriteError::Closed.to_string(), "this end has closed its direction");
+        assert!(WriteError::Closed.source().is_none());
+        let failed = ReadError::Failed(ConnError::TimedOut);
+        assert_eq!(failed.to_string(), "the peer does not answer");
+        assert_eq!(failed.source().map(ToString::to_string), Some(ConnError::TimedOut.to_string()));
+        assert_eq!(ReadError::Blocked.to_string(), "nothing has arrived yet");
+        assert_eq!(ReadError::Ended.to_string(), "the stream has ended");
+        assert!(ReadError::Blocked.source().is_none() && ReadError::Ended.source().is_none());
+        assert_eq!(ConnError::Refused.to_string(), "the peer refused the connection");
+    }
+}

@@ -404,4 +404,73 @@ mod tests {
         assert!(!memory.is_update_due(filling(20 * MSS, full, 23_000)));
         assert!(memory.is_update_due(filling(20 * MSS, full, 22_000)));
     }
+
+    /// Linux's tcp_rcv_space_adjust: twice the bytes of a round trip plus 16 segments, and twice their growth.
+    #[test]
+    fn a_round_trip_of_more_data_grows_the_buffer() {
+        let grown = |excludes_unread, read, unread| {
+            let mut memory = Memory::new(&profile(AUTO), 768, WindowShare::Measured);
+            memory.measure(1448);
+            // 1448 * 256 / (1448 + 768), rounded down.
+            assert_eq!((memory.share.ratio, memory.bound), (167, 131_072 * 167 / 256));
+            (memory.space, memory.excludes_unread) = (50_000, excludes_unread);
+            memory.tune(read, unread, MSS);
+            (memory.size, memory.space)
+        };
+        // (2 * 100,000 + 16 * 1448) * (1 + 2 * 50,000 / 50,000) bytes of window.
+        assert_eq!(grown(false, 100_000, 0), (669_504 * 256 / 167, 100_000));
+        assert_eq!(grown(false, 100_000, 60_000), (669_504 * 256 / 167, 100_000));
+        assert_eq!(grown(true, 100_000, 50_000), (131_072, 50_000), "Linux 6.12 excludes unread data");
+        assert_eq!(grown(false, 50_000, 0), (131_072, 50_000));
+        assert_eq!(grown(false, 10_000_000, 0), (6 << 20, 10_000_000), "at most the maximum");
+        assert_eq!(grown(false, 50_001, 0), (131_072, 50_001).max((123_174 * 256 / 167, 50_001)));
+    }
+
+    #[test]
+    fn a_new_fixed_size_never_lowers_the_bound() {
+        let mut memory = Memory::new(&profile(AUTO), 768, WindowShare::Half);
+        memory.set_size(100_000);
+        assert_eq!((memory.size, memory.max, memory.bound), (200_000, 200_000, 100_000));
+        memory.set_size(10_000);
+        assert_eq!((memory.size, memory.bound), (20_000, 100_000));
+        memory.set_size(1);
+        assert_eq!(memory.size, LEAST_MEMORY);
+    }
+
+    #[test]
+    fn an_odd_half_is_rounded_up_and_a_ratio_down() {
+        let (half, measured) = (Share::new(WindowShare::Half), Share::new(WindowShare::Measured));
+        assert_eq!([half.window_of(1001), measured.window_of(1001)], [501, 500]);
+        assert_eq!(measured.memory_of(500), 1000);
+        let quarter = Share { ratio: 64, ..measured };
+        assert_eq!((quarter.window_of(1000), quarter.memory_of(250)), (250, 1000));
+    }
+
+    /// `__tcp_select_window`: a nearly full buffer keeps the right edge.
+    #[test]
+    fn less_than_a_sixteenth_of_the_buffer_opens_no_window() {
+        let mut memory = Memory::new(&profile(AUTO), 0, WindowShare::Half);
+        memory.threshold = 1 << 20;
+        // 131,072 bytes of memory are 65,536 bytes of window, and a sixteenth is 4,096 bytes.
+        let mut window = |room: u64| memory.window(filling(131_072 - 2 * room, 1000, 0));
+        assert_eq!([window(3000), window(4095), window(4096), window(5000)], [0, 0, 4096, 4992]);
+        memory.size = 8192;
+        let mut window = |room: u64| memory.window(filling(8192 - 2 * room, 1000, 0));
+        assert_eq!([window(1400), window(1536)], [0, 1536], "a sixteenth is less than a segment");
+    }
+
+    #[test]
+    fn a_first_round_trip_of_the_initial_window_does_not_grow_the_buffer() {
+        let established = |per_segment, offered| {
+            let mut memory = Memory::new(&profile(AUTO), per_segment, WindowShare::Half);
+            memory.establish(filling(0, offered, 0));
+            (memory.threshold, memory.space)
+        };
+        assert_eq!(established(768, 65_535), (65_536 - MSS, 10 * MSS));
+        assert_eq!(established(768, 5000), (5000, 5000));
+        assert_eq!(established(0, 65_535), (65_536 - MSS, 10 * MSS));
+        let mut small = Memory::new(&profile(BufferRule::Fixed(Bytes::new(10_000))), 0, WindowShare::Half);
+        small.establish(filling(0, 65_535, 0));
+        assert_eq!((small.bound, small.space), (10_000 - MSS, 5000), "half of the buffer");
+    }
 }

@@ -128,3 +128,83 @@ impl SackReport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(ranges: &[Range<u64>]) -> SackReport {
+        let mut report = SackReport::new(true);
+        report.agree(true);
+        ranges.iter().for_each(|range| report.remember(range.start, range.end));
+        report
+    }
+
+    fn blocks(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+        report(ranges).take(4).collect()
+    }
+
+    /// RFC 2018 section 4: the first block contains the segment that arrived last.
+    #[test]
+    fn the_block_that_changed_last_is_the_first() {
+        assert_eq!(blocks(&[20..30, 50..60]), [50..60, 20..30]);
+        assert_eq!(blocks(&[20..30, 50..60, 30..40]), [20..40, 50..60]);
+        assert_eq!(blocks(&[20..30, 50..60, 10..20]), [10..30, 50..60]);
+        // The usual case: the segment extends the first block, and does not touch the next one.
+        assert_eq!(blocks(&[50..60, 20..30, 30..49]), [20..49, 50..60]);
+        assert_eq!(blocks(&[50..60, 20..30, 30..50]), std::slice::from_ref(&(20..60)));
+        assert_eq!(blocks(&[10..20, 20..30]), std::slice::from_ref(&(10..30)));
+        assert_eq!(blocks(&[10..20, 30..40, 50..60, 15..55]), std::slice::from_ref(&(10..60)));
+        assert_eq!(blocks(&[1..2, 3..4, 5..6, 7..8, 9..10]), [9..10, 7..8, 5..6, 3..4]);
+    }
+
+    #[test]
+    fn blocks_are_deleted_when_they_are_acknowledged() {
+        let mut report = report(&[20..30, 50..60, 80..90]);
+        report.acknowledge(50);
+        assert_eq!(report.take(4).collect::<Vec<_>>(), std::slice::from_ref(&(80..90)));
+        report.complete();
+        assert!(!report.is_due());
+    }
+
+    /// RFC 2883 section 4: a duplicate is the first block of one ACK.
+    #[test]
+    fn a_duplicate_is_reported_once_and_before_the_blocks() {
+        let mut report = report(&[50..60]);
+        report.report_duplicate(5, 5);
+        assert_eq!(report.duplicate_start(), None, "an empty range");
+        report.report_duplicate(10, 20);
+        report.extend_duplicate(20, 25);
+        report.extend_duplicate(5, 10);
+        report.extend_duplicate(30, 40);
+        report.extend_duplicate(1, 4);
+        assert_eq!((report.duplicate_start(), report.count(4), report.count(1)), (Some(5), 2, 1));
+        assert_eq!(report.take(4).collect::<Vec<_>>(), [5..25, 50..60]);
+        assert_eq!((report.duplicate_start(), report.count(4)), (None, 1));
+        report.extend_duplicate(7, 9);
+        assert_eq!(report.take(1).collect::<Vec<_>>(), std::slice::from_ref(&(7..9)));
+    }
+
+    #[test]
+    fn without_an_agreement_nothing_is_reported() {
+        let mut report = SackReport::new(true);
+        report.remember(20, 30);
+        report.report_duplicate(1, 2);
+        assert!(!report.is_agreed() && !report.is_due() && report.count(4) == 0 && report.duplicate_start().is_none());
+        report.agree(true);
+        assert!(report.is_agreed() && report.is_due() && report.duplicate_start().is_none());
+        let mut plain = SackReport::new(false);
+        plain.agree(true);
+        plain.report_duplicate(1, 2);
+        assert!(!plain.is_due());
+    }
+
+    #[test]
+    fn the_third_block_hides_an_unreported_one() {
+        let report = report(&[20..30, 50..60]);
+        assert_eq!(
+            [(60, 70), (0, 10), (10, 20)].map(|(from, to)| report.hides_a_block(from, to)),
+            [false, true, false]
+        );
+    }
+}

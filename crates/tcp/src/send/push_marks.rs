@@ -144,4 +144,46 @@ mod tests {
         write(&mut marks, 10_000, 10_500, 0);
         assert_eq!(marked(&mut marks), [10_000, 10_500]);
     }
+
+    #[test]
+    fn a_tail_longer_than_a_new_segment_size_is_not_extended() {
+        let mut marks = PushMarks::default();
+        write(&mut marks, 0, 900, 0);
+        marks.on_write(WriteState { from: 900, to: 1000, nxt: 0, mss: 500, largest_window: 20_000 });
+        // The write begins another segment, so the first mark stays.
+        assert_eq!(marked(&mut marks), [900, 1000]);
+        write(&mut marks, 1000, 1000, 0);
+        assert_eq!(marked(&mut marks), [900, 1000], "an empty write");
+    }
+
+    #[test]
+    fn a_segment_of_exactly_one_mss_is_extended_by_another_segment() {
+        let mut marks = PushMarks::default();
+        write(&mut marks, 0, 999, 0);
+        write(&mut marks, 999, 1000, 0);
+        assert_eq!(marked(&mut marks), [1000]);
+        write(&mut marks, 1000, 2500, 0);
+        assert_eq!(marked(&mut marks), [1000, 2500]);
+    }
+
+    #[test]
+    fn the_space_in_the_last_segment_counts_from_its_start() {
+        let mut marks = PushMarks::default();
+        write(&mut marks, 0, 2300, 0);
+        assert_eq!([0, 2000, 2100, 2300].map(|nxt| marks.unfilled(nxt, 2300, MSS)), [700, 700, 800, 0]);
+        assert_eq!(marks.unfilled(0, 2300, 200), 0);
+    }
+
+    #[test]
+    fn bsd_sets_push_on_the_segment_that_empties_the_buffer() {
+        let mut marks = PushMarks::default();
+        let pushed = [900, 1000, 1100].map(|end| marks.is_marked(PushRule::EmptiesBuffer, end, 1000));
+        assert_eq!(pushed, [false, true, false]);
+        marks.on_write(WriteState { from: 0, to: 1000, nxt: 0, mss: MSS, largest_window: 20_000 });
+        marks.release(999);
+        assert!(marks.is_marked(PushRule::Linux, 1000, 0));
+        marks.release(1000);
+        marks.clear = 0..0;
+        assert!(!marks.is_marked(PushRule::Linux, 1000, 0));
+    }
 }

@@ -136,3 +136,84 @@ impl Delivery {
         Some((BitRate::from_bps(rate as u64), app_limited))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + MS(ms)
+    }
+
+    /// Returns the reported rate in bytes per ms, after samples of the given bytes and times in ms.
+    fn reported(samples: &[(u64, u64, bool)]) -> Option<(u64, bool)> {
+        let mut delivery = Delivery::default();
+        let mut now = 0;
+        for &(octets, ms, app_limited) in samples {
+            if app_limited {
+                delivery.set_app_limited(0);
+            }
+            let stamp = delivery.stamp(at(now), true, octets, 0);
+            delivery.add(at(now + ms), octets);
+            delivery.sample(at(now + ms), Some(NewestDelivered { stamp, sent_at: at(now) }), 0, 0);
+            now += ms;
+        }
+        delivery.rate().map(|(rate, app_limited)| (rate.as_bps() / 8000, app_limited))
+    }
+
+    /// tcp_rate_gen: an app-limited sample replaces the reported one only if its rate is at least as high.
+    #[test]
+    fn an_app_limited_sample_is_reported_if_its_rate_is_not_lower() {
+        assert_eq!(reported(&[]), None);
+        assert_eq!(reported(&[(10, 1, false)]), Some((10, false)));
+        assert_eq!(reported(&[(10, 1, false), (100, 20, true)]), Some((10, false)));
+        assert_eq!(reported(&[(10, 1, false), (100, 10, true)]), Some((10, true)));
+        assert_eq!(reported(&[(10, 1, false), (100, 5, true)]), Some((20, true)));
+        assert_eq!(reported(&[(10, 1, false), (100, 20, false)]), Some((5, false)));
+        assert_eq!(reported(&[(100, 5, true), (100, 20, false)]), Some((5, false)));
+    }
+
+    /// Section 3.3 of the draft: the longer of the send interval and the ACK interval.
+    #[test]
+    fn a_sample_covers_the_longer_of_the_two_intervals() {
+        let mut delivery = Delivery::default();
+        let first = delivery.stamp(at(100), true, 1000, 0);
+        let second = delivery.stamp(at(130), false, 2000, 7);
+        assert_eq!((first.delivered_at, first.first_sent_at), (at(100), at(100)));
+        assert_eq!(
+            (second.delivered_at, second.first_sent_at, second.in_flight, second.lost),
+            (at(100), at(100), 2000, 7)
+        );
+        delivery.add(at(200), 1000);
+        let sample = delivery.sample(at(200), Some(NewestDelivered { stamp: first, sent_at: at(100) }), 5, 9);
+        assert_eq!((sample.delivered, sample.interval), (Bytes::new(1000), MS(100)));
+        assert_eq!(
+            (sample.lost, sample.lost_since_sent, sample.tx_in_flight),
+            (Bytes::new(5), Bytes::new(9), Bytes::new(1000))
+        );
+        // The ACKs of both segments arrive together, but the segments were sent 30 ms apart.
+        delivery.add(at(201), 1000);
+        let sample = delivery.sample(at(201), Some(NewestDelivered { stamp: second, sent_at: at(130) }), 0, 9);
+        assert_eq!((sample.delivered, sample.interval), (Bytes::new(2000), MS(101)));
+        assert_eq!((sample.prior_delivered, sample.lost_since_sent), (Bytes::ZERO, Bytes::new(2)));
+        // The next interval begins with the segment that was delivered last.
+        let third = delivery.stamp(at(400), false, 1000, 9);
+        assert_eq!((third.delivered, third.delivered_at, third.first_sent_at), (2000, at(201), at(130)));
+        let sample = delivery.sample(at(402), Some(NewestDelivered { stamp: third, sent_at: at(400) }), 0, 9);
+        assert_eq!(sample.interval, MS(270), "the send interval");
+        delivery.add(at(500), 0);
+        assert_eq!(delivery.stamp(at(501), false, 0, 0).delivered_at, at(201), "an ACK without delivered data");
+    }
+
+    #[test]
+    fn samples_are_app_limited_until_the_data_in_flight_is_delivered() {
+        let mut delivery = Delivery::default();
+        delivery.set_app_limited(2000);
+        delivery.add(at(1), 2000);
+        assert!(delivery.is_app_limited());
+        delivery.add(at(2), 1);
+        assert!(!delivery.is_app_limited());
+    }
+}

@@ -173,3 +173,27 @@ fn forged_syns_do_not_block_real_connections() {
     assert_eq!(honest[0].state(), State::Established);
     assert_eq!((listener.acceptable(), listener.drops()), (1, 997));
 }
+
+/// RFC 9293 section 3.10.7.2: only a SYN opens a connection. Any other segment is answered with a reset, except a reset.
+#[test]
+fn only_a_plain_syn_begins_a_handshake() {
+    let mut header = client(0).poll_segment(Time::ZERO).expect("a SYN").header;
+    for (flags, opens, refused) in [
+        (Flags::SYN, 1, false),
+        (Flags::ACK, 0, true),
+        (Flags::FIN, 0, true),
+        (Flags::SYN.with(Flags::ACK), 0, true),
+        (Flags::RST, 0, false),
+        (Flags::SYN.with(Flags::RST), 0, false),
+        (Flags::ACK.with(Flags::RST), 0, false),
+    ] {
+        let mut listener = listener(8);
+        header.flags = flags;
+        listener.handle_segment(Time::ZERO, client(0).local(), &header, &Payload::EMPTY, Ecn::NotEct);
+        assert_eq!(listener.half_open(), opens, "{flags:?}");
+        let answer = listener.poll_segment(Time::ZERO).map(|(_, segment)| segment.header.flags);
+        assert_eq!(answer.is_some_and(|flags| flags.has(Flags::RST)), refused, "{flags:?}: {answer:?}");
+    }
+    let listener = listener(8);
+    assert!(format!("{listener:?}").contains("backlog: 8"));
+}

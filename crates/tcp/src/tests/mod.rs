@@ -1,6 +1,7 @@
 //! Tests of whole connections: two connections over a bad network, and scripted exchanges.
 
 mod ack_options;
+mod counters;
 mod delivery;
 mod differences;
 mod hostile;

@@ -46,12 +46,16 @@ pub struct Pair {
     pub synthetic: bool,
     /// If true, the applications do not close. A transfer then ends when no timer is armed and no segment is under way.
     pub stays_open: bool,
+    /// If true, segments are sent after each arrival, and not only after all arrivals of an instant.
+    pub answers_each: bool,
     /// If true, the driver uses the announcement of the next segment ([`Next`](crate::Next)), as the simulator does.
     pub relies_on_next: bool,
     /// Number of full segments that were written without a check.
     pub announced: u64,
     /// All sent segments: time, true if sent to the server, header, payload length in bytes.
     pub sent: Vec<(Time, bool, TcpHeader, u32)>,
+    /// Number of segments that arrived at the server and at the client.
+    pub arrived: [u64; 2],
 }
 
 pub fn connection_config(profile: Profile, client: bool) -> ConnConfig {
@@ -80,9 +84,11 @@ impl Pair {
             received_by_client: Vec::new(),
             synthetic: false,
             stays_open: false,
+            answers_each: false,
             relies_on_next: false,
             announced: 0,
             sent: Vec::new(),
+            arrived: [0; 2],
         }
     }
 
@@ -200,8 +206,12 @@ impl Pair {
         }
         due.sort_by_key(|segment| (segment.arrives, segment.order));
         for segment in due {
+            self.arrived[usize::from(!segment.to_server)] += 1;
             let to = if segment.to_server { &mut self.server } else { &mut self.client };
             to.handle_segment(self.now, &segment.header, &segment.payload, Ecn::NotEct);
+            if self.answers_each {
+                self.send_all();
+            }
         }
     }
 }

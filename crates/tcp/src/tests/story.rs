@@ -1,8 +1,9 @@
 //! Tests of the trace events of a connection with a loss, and of a connection without enabled events.
 
-use super::pair::connection_config;
+use super::delivery::LIMIT;
+use super::pair::{Faults, Pair, connection_config};
 use crate::{Connection, Profile, Segment};
-use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TcpEventMask};
+use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TcpEventMask, TimedTcpEvent};
 use lopsided_core::{Duration, Ecn, Payload, Time};
 
 /// Returns the client's events of the kinds in `mask`. The RTT is 20 ms, and the twelfth data segment is lost.
@@ -63,4 +64,38 @@ fn only_the_enabled_events_are_created() {
         .collect();
     assert_eq!(some, kept);
     assert!(!some.is_empty());
+}
+
+/// Each lost segment is announced once, and each retransmission follows an announcement or is a probe.
+#[test]
+fn losses_and_retransmissions_are_announced_at_their_times() {
+    // With these seeds, no timeout is spurious.
+    for seed in 1..3 {
+        let faults = Faults { loss: 0.03, ..Faults::NONE };
+        let mut pair = Pair::new(Profile::linux_6_1(), Profile::linux_6_1(), faults, seed);
+        (pair.synthetic, pair.stays_open) = (true, true);
+        pair.client.listen_to(TcpEventMask::ALL);
+        pair.transfer(&[1; 400_000], &[], LIMIT);
+        let events: Vec<TimedTcpEvent> = std::iter::from_fn(|| pair.client.poll_trace()).collect();
+        assert!(events.is_sorted_by_key(|timed| timed.at), "in the order of time");
+        let (mut lost, mut again, mut probes, mut limited) = (0, 0, 0, 0);
+        for timed in &events {
+            match timed.event {
+                TcpEvent::Lost { segments, .. } => lost += segments,
+                TcpEvent::Retransmitted { probe: true, .. } => probes += 1,
+                TcpEvent::Retransmitted { probe: false, .. } => again += 1,
+                TcpEvent::Limited { .. } => limited += 1,
+                _ => {}
+            }
+            if let TcpEvent::Retransmitted { start, .. } = timed.event {
+                let sent = pair.sent.iter().any(|(at, to_server, header, len)| {
+                    *at == timed.at && *to_server && *len > 0 && header.seq == pair.client.send.seq(start)
+                });
+                assert!(sent, "the event has the time of the segment: {timed:?}");
+            }
+        }
+        assert!(lost > 0 && limited > 0);
+        assert_eq!(lost, again, "seed {seed}, {probes} probes");
+        assert_eq!(u64::from(again + probes), pair.client.counters().retransmits);
+    }
 }

@@ -338,3 +338,33 @@ fn a_read_is_acknowledged_before_the_application_closes() {
         t.expect(112, "F 1:1 ack 101754");
     }
 }
+
+#[test]
+fn a_connection_is_finished_once_its_reset_is_sent() {
+    let mut t = Script::established(linux(), PEER);
+    assert!(!t.connection.is_finished() && t.connection.has_events());
+    t.expect_event(ConnEvent::Established);
+    assert!(!t.connection.has_events());
+    t.connection.abort();
+    assert!(!t.connection.is_finished(), "the reset is still to be sent");
+    t.pump();
+    t.expect(100, "R. 1:1 ack 1");
+    assert!(t.connection.is_finished());
+}
+
+/// Linux's tcp_fin_timeout: a closed socket waits for the peer's FIN for 60 s.
+#[test]
+fn a_socket_that_is_closed_after_its_fin_was_acknowledged_waits_60_s() {
+    let mut t = Script::established(linux(), PEER);
+    t.close(200);
+    t.expect(200, "F. 1:1 ack 1");
+    t.inject(300, "ack 2");
+    t.expect_state(State::FinWait2);
+    t.expect_nothing_until(100_000);
+    t.expect_state(State::FinWait2);
+    t.leave(100_000);
+    t.expect_nothing_until(159_999);
+    t.expect_state(State::FinWait2);
+    t.expect_nothing_until(160_000);
+    t.expect_state(State::Closed);
+}

@@ -1,6 +1,6 @@
 //! The state of a connection as `tcp_info` reports it.
 
-use super::script::{MSS, PEER, Script, TIMESTAMPS, instant, linux, receive_buffer, send_buffer};
+use super::script::{MSS, NO_SACK, PEER, Script, TIMESTAMPS, instant, linux, receive_buffer, send_buffer};
 use lopsided_core::{BitRate, Bytes, Duration, Payload};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -141,4 +141,66 @@ fn an_ack_that_may_be_delayed_does_not_replace_the_minimum_rtt() {
     assert_eq!(t.info().min_rtt, Some(MS(100)));
     t.inject(350_141, "ack 601");
     assert_eq!(t.info().min_rtt, Some(MS(131)));
+}
+
+/// tcp_info counts consecutive timeouts in tcpi_retransmits and tcpi_backoff, and lost retransmissions separately.
+#[test]
+fn consecutive_timeouts_are_counted() {
+    let mut t = Script::established(linux(), PEER);
+    t.sends(100, 1000, "1:1001 .");
+    t.expect(400, "1:1001 .");
+    assert_eq!((t.info().retransmits, t.info().counters.tail_probes), (0, 1));
+    t.expect(700, "1:1001 .");
+    t.expect(1300, "1:1001 .");
+    let info = t.info();
+    assert_eq!((info.retransmits, info.backoff, info.counters.timeouts), (2, 2, 2));
+    assert_eq!((info.counters.retransmits, info.counters.lost_retransmits), (3, 2));
+    t.inject(1400, "ack 1001");
+    // Karn's algorithm: without timestamps, only an ACK of new data ends the backoff.
+    assert_eq!((t.info().retransmits, t.info().backoff), (0, 2));
+    t.sends(1500, 1000, "1001:2001 .");
+    t.inject(1600, "ack 2001");
+    assert_eq!(t.info().backoff, 0);
+}
+
+/// Linux's tcp_check_sack_reordering: an original transmission that arrives below the highest SACK was reordered.
+#[test]
+fn the_reordering_degree_is_the_distance_to_the_highest_sack() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 10_000);
+    t.drain();
+    t.deliver(200, "ack 1 sack 5001:6001");
+    assert_eq!((t.info().reordering, t.info().reord_seen), (3, 0));
+    t.deliver(201, "ack 1 sack 1001:2001,5001:6001");
+    assert_eq!((t.info().reordering, t.info().reord_seen), (5, 1));
+    t.deliver(202, "ack 1 sack 3001:4001,1001:2001,5001:6001");
+    assert_eq!((t.info().reordering, t.info().reord_seen), (5, 2), "a smaller distance");
+}
+
+/// Linux's tcp_limit_reno_sacked: more duplicate ACKs than segments above the hole show that the path reorders.
+#[test]
+fn without_sack_too_many_duplicates_are_a_sign_of_reordering() {
+    let mut t = Script::established(linux(), NO_SACK);
+    t.write(100, 4000);
+    t.drain();
+    for at in [200, 201, 202] {
+        t.deliver(at, "ack 1");
+    }
+    assert_eq!(t.info().reordering, 3);
+    t.deliver(203, "ack 1");
+    assert_eq!(t.info().reordering, 4, "four segments are outstanding");
+}
+
+/// RFC 9293 section 3.10.7.4: a pure ACK before the window is answered, and its acknowledgement still counts.
+#[test]
+fn an_old_pure_ack_still_acknowledges_but_one_beyond_the_window_does_not() {
+    for (seq, acknowledged) in [(1, true), (90_000_001, false)] {
+        let mut t = Script::established(linux(), PEER);
+        for start in [1, 1001, 2001, 3001] {
+            t.deliver(110, &format!("{start}:{}", start + 1000));
+        }
+        t.sends(120, 1000, "1:1001 .");
+        t.deliver(200, &format!("{seq}:{seq} ack 1001"));
+        assert_eq!(t.info().unacked, u32::from(!acknowledged), "{seq}");
+    }
 }

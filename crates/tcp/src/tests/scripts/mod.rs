@@ -14,6 +14,7 @@ mod info;
 mod leaving;
 mod linux_6_12;
 mod path_mtu;
+mod placeholders;
 mod quick_acks;
 mod receive_memory;
 mod recovery;

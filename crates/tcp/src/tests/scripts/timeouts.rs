@@ -472,3 +472,23 @@ fn freebsd_undoes_a_timeout_if_the_ack_arrives_within_half_of_the_rtt() {
         }
     }
 }
+
+/// RFC 8985 section 7.4.2: an ACK beyond a retransmitted probe shows that the probe repaired a loss, which reduces the
+/// window. A duplicate ACK before it shows that the original and the probe have both arrived.
+#[test]
+fn a_probe_that_repaired_a_loss_reduces_the_window_unless_both_copies_arrived() {
+    for (duplicate, reduced) in [(false, true), (true, false)] {
+        let mut t = Script::established(linux(), PEER);
+        t.sends(100, 1000, "1:1001 .");
+        t.expect(400, "1:1001 .");
+        t.inject(450, "ack 1001");
+        t.sends(455, 1000, "1001:2001 .");
+        if duplicate {
+            t.inject(460, "ack 1001");
+        }
+        t.inject(560, "ack 2001");
+        assert_eq!(t.info().snd_ssthresh.is_some(), reduced, "duplicate: {duplicate}");
+        t.expect_ca_state(CaState::Open);
+        t.expect_cwnd(if reduced { 5 } else { 10 });
+    }
+}

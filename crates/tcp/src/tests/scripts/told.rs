@@ -1,10 +1,13 @@
 //! What a connection tells its congestion control about ACKs, losses and the path (see [`crate::Controller`]).
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux};
+use crate::ack_policy::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
 use crate::cc::Signal;
 use crate::tests::witness::{Record, Told, Witness};
 use crate::{CaState, Profile};
-use lopsided_core::{Bytes, Duration};
+use lopsided_core::tcp_event::AckReason;
+use lopsided_core::{Bytes, Duration, Time};
+use std::sync::{Arc, Mutex};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -190,4 +193,55 @@ fn an_idle_period_restarts_the_window() {
         let idle = told.iter().find_map(|(_, told)| if let Told::Idle(window) = told { Some(*window) } else { None });
         assert_eq!((unused, idle), (expected, if expected.is_none() { Some(segments(4)) } else { None }), "{window:?}");
     }
+}
+
+/// A policy that acknowledges at once and records what it is told about this end's sender.
+#[derive(Debug)]
+struct Reader(Arc<Mutex<Vec<(u64, u32, SenderView)>>>);
+
+impl AckPolicy for Reader {
+    fn name(&self) -> &str {
+        "reader"
+    }
+
+    fn on_data(&mut self, _now: Time, _data: &ArrivedData, _view: &AckView) -> AckDecision {
+        AckDecision::Now(AckReason::Count)
+    }
+
+    fn option_room(&self) -> u32 {
+        4
+    }
+
+    fn on_feedback(&mut self, _now: Time, feedback: &PeerFeedback<'_>, sender: &SenderView) {
+        self.0.lock().expect("no test panicked with it").push((feedback.acked, feedback.len, *sender));
+    }
+}
+
+#[test]
+fn an_ack_policy_sees_the_sender_before_each_ack_is_processed() {
+    let read = Arc::new(Mutex::new(Vec::new()));
+    let mut t = Script::established(linux(), PEER);
+    t.connection.set_ack_policy(Box::new(Reader(Arc::clone(&read))));
+    let last = || read.lock().expect("no test panicked with it").pop().expect("a segment");
+    t.write(100, 60_000);
+    t.drain();
+    t.deliver(200, "ack 3001");
+    let (acked, len, view) = last();
+    // The policy's option takes 4 bytes of each segment.
+    assert_eq!((acked, len, view.outstanding), (3000, 0, Bytes::new(10 * (MSS - 4))));
+    assert_eq!((view.cwnd, view.window, view.mss), (segments(10), segments(10), segments(1)));
+    assert!(view.undisturbed && !view.has_data);
+    assert_eq!(view.srtt, Some(MS(100)));
+    // The peer's window limits the sender.
+    t.deliver(201, "ack 3001 win 8192");
+    t.deliver(202, "ack 3001 win 8192");
+    assert_eq!(last().2.window, Bytes::new(8192));
+    t.deliver(203, "1:501 ack 3001 sack 4001:6001");
+    let (acked, len, view) = last();
+    assert_eq!((acked, len), (0, 500));
+    assert!(view.undisturbed);
+    t.deliver(204, "ack 3001 sack 4001:7001");
+    assert!(!last().2.undisturbed);
+    t.deliver(205, "ack 90001");
+    assert_eq!(last().0, 0, "data that was never sent");
 }
