@@ -114,4 +114,74 @@ mod tests {
         assert_eq!(dwnd(100, 256, 30), 70);
         assert_eq!(dwnd(10, 256, 30), 0);
     }
+
+    fn window(segments: u64) -> Window {
+        let mut window = Window::new(lopsided_core::Bytes::new(segments), crate::ByteCounting::Delivered);
+        window.set_mss(lopsided_core::Bytes::new(1));
+        window.end_slow_start();
+        window
+    }
+
+    /// Section IV: the window is the sum of both parts. Small windows follow Reno.
+    #[test]
+    fn the_delay_window_is_added_once_per_round_from_38_segments_on() {
+        let after = |segments, dwnd, rtt_ms: u64| {
+            let base = Duration::from_millis(100);
+            let mut compound = Compound {
+                dwnd,
+                base: Some(base),
+                sum: 2 * Duration::from_millis(rtt_ms).as_nanos(),
+                count: 2,
+                ..Compound::default()
+            };
+            let mut window = window(segments);
+            compound.end_round(&mut window);
+            (compound.dwnd, window.segments())
+        };
+        assert_eq!(after(37, 0, 100), (0, 37));
+        assert_eq!(after(38, 0, 100), (1, 39));
+        assert_eq!(after(256, 10, 100), (17, 263));
+        // A fifth of the window is in the queue: 51 segments.
+        assert_eq!(after(256, 60, 125), (9, 205));
+    }
+
+    #[test]
+    fn rounds_end_without_growth_in_slow_start_and_outside_of_the_open_state() {
+        let after = |slow_start: bool, ca_state, una| {
+            let mut compound =
+                Compound { base: Some(Duration::from_millis(100)), sum: 100_000_000, count: 1, ..Compound::default() };
+            let mut window = window(256);
+            if slow_start {
+                window.set_ssthresh(1000);
+            }
+            let path = PathState { una, nxt: una + 10, ..crate::cc::harness::path_state() };
+            let ack = Acked {
+                ca_state,
+                delivered: lopsided_core::Bytes::ZERO,
+                ..crate::cc::harness::acked(1, Duration::from_millis(100))
+            };
+            compound.cong_avoid(Time::ZERO, &ack, &path, &mut window);
+            (compound.dwnd, compound.count)
+        };
+        assert_eq!(after(false, CaState::Open, 1), (7, 0));
+        assert_eq!(after(true, CaState::Open, 1), (0, 0));
+        assert_eq!(after(false, CaState::Disorder, 1), (0, 0));
+        assert_eq!(after(false, CaState::Open, 0), (0, 1), "the round is not over");
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_and_renos_part() {
+        let mut compound = Compound { dwnd: 40, ..Compound::default() };
+        let path = crate::cc::harness::path_state();
+        assert_eq!(compound.ssthresh(Time::ZERO, Signal::Loss, &path, &window(100)), 50);
+        assert_eq!(compound.dwnd, 20);
+        compound.on_timeout(Time::ZERO, &path, &mut window(100));
+        assert_eq!(compound.dwnd, 0);
+        let (rtt, mut open) = (Duration::from_millis(80), window(100));
+        let ack = |ca_state| Acked { ca_state, ..crate::cc::harness::acked(1, rtt) };
+        compound.pkts_acked(Time::ZERO, &ack(CaState::Recovery), &path, &mut open);
+        assert_eq!(compound.count, 0);
+        compound.pkts_acked(Time::ZERO, &ack(CaState::Open), &path, &mut open);
+        assert_eq!((compound.count, compound.sum, compound.base), (1, rtt.as_nanos(), Some(rtt)));
+    }
 }

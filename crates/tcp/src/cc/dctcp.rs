@@ -144,4 +144,16 @@ mod tests {
         // The BDP is 43 segments, and the marking threshold 20 segments.
         assert!(least > Some(43) && most < Some(80), "{least:?} to {most:?}");
     }
+
+    #[test]
+    fn the_first_round_ends_with_the_data_that_was_outstanding_at_its_start() {
+        let mut dctcp = Dctcp::default();
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        dctcp.on_established(Time::ZERO, &PathState { nxt: 5, ..path_state() }, &mut window);
+        let alpha = [4, 5, 6].map(|una| {
+            dctcp.update_alpha(&PathState { una, nxt: 100, ..path_state() });
+            dctcp.alpha
+        });
+        assert_eq!(alpha, [ONE, ONE - ONE / 16, ONE - ONE / 16]);
+    }
 }

@@ -157,4 +157,21 @@ mod tests {
         ledbat.sample(now, 24);
         assert_eq!(ledbat.queueing(), Some(0.0));
     }
+
+    /// Section 2.4.2: the window is at most the data that was in flight plus one segment.
+    #[test]
+    fn a_window_that_is_not_used_grows_by_at_most_one_segment_beyond_the_flight() {
+        let grown = |in_flight: u64| {
+            let mut window = Window::new(setup().initial_window, setup().counting);
+            window.set_mss(lopsided_core::Bytes::new(MSS));
+            window.set_segments(10);
+            let mut ledbat = Ledbat::default();
+            ledbat.sample(Time::ZERO, 20);
+            let ack =
+                Acked { prior_in_flight: lopsided_core::Bytes::new(in_flight), ..acked(10, Duration::from_millis(20)) };
+            ledbat.cong_avoid(Time::ZERO, &ack, &path_state(), &mut window);
+            window.octets()
+        };
+        assert_eq!([grown(10 * MSS), grown(10 * MSS - 100), grown(5 * MSS)], [11 * MSS, 11 * MSS - 100, 10 * MSS]);
+    }
 }

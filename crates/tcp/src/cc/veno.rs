@@ -123,4 +123,27 @@ mod tests {
             assert!((least..=most).contains(&gained), "{gained} in ten round trips with {queue_ms} ms of queue");
         }
     }
+
+    #[test]
+    fn three_samples_of_a_round_are_enough() {
+        let mut veno = Veno::default();
+        veno.rtt.restart(&path_state());
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        let ack = acked(1, Duration::from_millis(100));
+        let enough = [(); 3].map(|()| {
+            veno.pkts_acked(Time::ZERO, &ack, &path_state(), &mut window);
+            veno.enough
+        });
+        assert_eq!(enough, [false, false, true]);
+        veno.on_transmit_start(Time::ZERO, Duration::ZERO, &path_state());
+        assert!(!veno.enough);
+    }
+
+    #[test]
+    fn a_restart_begins_a_round_at_the_data_outstanding_now() {
+        let mut rtt = RoundRtt::default();
+        rtt.restart(&crate::cc::PathState { nxt: 10, ..path_state() });
+        let over = [10, 11].map(|una| rtt.is_over(&crate::cc::PathState { una, ..path_state() }));
+        assert_eq!(over, [false, true]);
+    }
 }

@@ -264,4 +264,25 @@ mod tests {
         assert!(threshold.is_some_and(|threshold| (98..=100).contains(&threshold)), "{threshold:?}");
         assert_eq!(westwood.cwnd().get(), MSS);
     }
+
+    /// Linux's westwood_update_window: a sample lasts longer than one RTT and longer than 50 ms.
+    #[test]
+    fn a_sample_lasts_longer_than_a_round_trip_and_50_ms() {
+        let ended = |rtt_ms, begun_ms, now_ms| {
+            let at = |ms| Time::ZERO + Duration::from_millis(ms);
+            let mut westwood = Westwood::new(&setup());
+            (westwood.rtt, westwood.begun, westwood.count) = (Some(Duration::from_millis(rtt_ms)), at(begun_ms), 800);
+            westwood.end_sample(at(now_ms));
+            westwood.once
+        };
+        // 800 bytes in 26 ticks of 4 ms, rounded down.
+        assert_eq!([ended(100, 1000, 1100), ended(100, 1000, 1104)], [0.0, 30.0]);
+        // 50 ms are 12 ticks.
+        assert_eq!([ended(4, 1000, 1048), ended(4, 1000, 1052)], [0.0, 61.0]);
+        let mut westwood = Westwood { once: 40.0, rtt: Some(Duration::from_millis(4)), ..Westwood::new(&setup()) };
+        westwood.count = 1600;
+        westwood.end_sample(Time::ZERO + Duration::from_millis(80));
+        // The second filter is still zero, so both filters continue.
+        assert_eq!((westwood.once, westwood.twice), (45.0, 5.0));
+    }
 }

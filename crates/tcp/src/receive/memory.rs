@@ -452,10 +452,10 @@ mod tests {
         let mut memory = Memory::new(&profile(AUTO), 0, WindowShare::Half);
         memory.threshold = 1 << 20;
         // 131,072 bytes of memory are 65,536 bytes of window, and a sixteenth is 4,096 bytes.
-        let mut window = |room: u64| memory.window(filling(131_072 - 2 * room, 1000, 0));
+        let window = |room: u64| memory.window(filling(131_072 - 2 * room, 1000, 0));
         assert_eq!([window(3000), window(4095), window(4096), window(5000)], [0, 0, 4096, 4992]);
         memory.size = 8192;
-        let mut window = |room: u64| memory.window(filling(8192 - 2 * room, 1000, 0));
+        let window = |room: u64| memory.window(filling(8192 - 2 * room, 1000, 0));
         assert_eq!([window(1400), window(1536)], [0, 1536], "a sixteenth is less than a segment");
     }
 

@@ -140,4 +140,31 @@ mod tests {
         assert_eq!(from_octets_per_second(724_000.0, 1448), 500 * BW_UNIT / 1_000_000);
         assert_eq!(from_octets_per_second(1e9, 1000), BW_UNIT);
     }
+
+    /// The windowed filter of Linux's lib/minmax.c keeps three candidates of different ages.
+    #[test]
+    fn the_second_and_third_candidates_are_renewed_as_the_window_passes() {
+        let after = |samples: &[(u64, u64)]| {
+            let mut max = RunningMax::default();
+            samples.iter().for_each(|(round, value)| max.add(8, *round, *value));
+            max.best
+        };
+        // After more than a quarter of the window without another candidate, the newest value is the second one.
+        assert_eq!([after(&[(10, 100)]), after(&[(10, 100), (12, 90)])], [[(10, 100); 3]; 2]);
+        assert_eq!(after(&[(10, 100), (13, 90)]), [(10, 100), (13, 90), (13, 90)]);
+        assert_eq!(after(&[(10, 100), (13, 90), (14, 90)]), [(10, 100), (14, 90), (14, 90)]);
+        assert_eq!(after(&[(10, 100), (13, 90), (14, 95)]), [(10, 100), (14, 95), (14, 95)]);
+        // After more than half of it, the newest value is the third one.
+        assert_eq!(after(&[(10, 100), (13, 90), (14, 80)]), [(10, 100), (13, 90), (13, 90)]);
+        assert_eq!(after(&[(10, 100), (13, 90), (15, 80)]), [(10, 100), (13, 90), (15, 80)]);
+        assert_eq!(after(&[(10, 100), (13, 90), (15, 80), (16, 80)]), [(10, 100), (13, 90), (16, 80)]);
+        assert_eq!(after(&[(10, 100), (13, 90), (15, 80), (16, 70)]), [(10, 100), (13, 90), (15, 80)]);
+        // Values expire after the window.
+        let expired = |round| after(&[(10, 100), (13, 50), (15, 40), (round, 30)]);
+        assert_eq!(expired(18)[0], (10, 100));
+        assert_eq!(expired(19), [(13, 50), (15, 40), (19, 30)]);
+        assert_eq!(expired(22), [(15, 40), (22, 30), (22, 30)]);
+        assert_eq!(expired(24), [(24, 30); 3]);
+        assert_eq!(after(&[(10, 100), (12, 100)]), [(12, 100); 3]);
+    }
 }

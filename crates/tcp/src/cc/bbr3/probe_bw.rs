@@ -89,7 +89,7 @@ impl Bbr3 {
     }
 
     /// Changes from Up to Down once the probe has found the limit (section 5.3.3.7).
-    fn go_down_if_due(&mut self, now: Time, sample: &Sample, in_flight: u64) {
+    pub(super) fn go_down_if_due(&mut self, now: Time, sample: &Sample, in_flight: u64) {
         let precautionary = self.probe.too_high && in_flight >= self.inflight_longterm;
         if !precautionary && sample.cwnd_full && self.cwnd >= self.inflight_longterm {
             // The long-term bound, and not the path, limits the rate. A constant rate therefore does not indicate a

@@ -507,3 +507,123 @@ fn only_before_the_handshake_ends_does_the_host_set_the_window() {
     assert_eq!((early.cwnd(), late.cwnd()), (window, before));
     assert_ne!(before, window);
 }
+
+/// Section 5.3.3.2: Cruise leaves 15 % of the long-term bound, and at least one segment, to other flows.
+#[test]
+fn the_headroom_is_15_percent_of_the_long_term_bound() {
+    let left = |segments| {
+        let mut bbr3 = bbr3();
+        bbr3.mss = MSS;
+        bbr3.inflight_longterm = segments * MSS;
+        bbr3.inflight_with_headroom()
+    };
+    assert_eq!([left(100), left(6), left(4)], [85 * MSS, 5 * MSS, 4 * MSS]);
+    let bbr3 = bbr3();
+    assert_eq!(bbr3.inflight_with_headroom(), UNBOUNDED);
+}
+
+#[test]
+fn more_than_two_percent_of_loss_is_too_much() {
+    let mut bbr3 = bbr3();
+    bbr3.sack = true;
+    assert_eq!([(0, 100), (2, 100), (3, 100)].map(|(lost, of)| bbr3.is_too_much(lost, of)), [false, false, true]);
+    bbr3.sack = false;
+    assert_eq!([(0, 100), (1, 100)].map(|(lost, of)| bbr3.is_too_much(lost, of)), [false, true]);
+}
+
+/// tcp_rate_gen: a sample over less than the minimum RTT has no rate.
+#[test]
+fn a_sample_shorter_than_the_minimum_rtt_has_no_rate() {
+    let bbr3 = bbr3();
+    let state = PathState { min_rtt: Some(RTT), ..path_state() };
+    let sample = |delivered, interval, state: &PathState| {
+        let rate = RateSample { delivered: Bytes::new(delivered), interval, ..RateSample::default() };
+        let sample = bbr3.sample(&Acked { rate, ..acked(1, RTT) }, state);
+        (sample.rate, sample.prior_delivered)
+    };
+    assert_eq!(sample(1000, RTT, &state), (20_000.0, Some(0)));
+    assert_eq!(sample(1000, RTT - Duration::from_nanos(1), &state), (0.0, Some(0)));
+    assert_eq!(sample(1000, Duration::ZERO, &path_state()), (0.0, Some(0)));
+    assert_eq!(sample(0, RTT, &state), (0.0, None));
+}
+
+/// Section 5.5.6: an app-limited sample counts only if it raises the maximum.
+#[test]
+fn an_app_limited_sample_does_not_lower_the_bandwidth() {
+    let mut rounds = Rounds::probing();
+    let cycle = rounds.bbr3.cycle;
+    rounds.bbr3.max_bw.reset(cycle, 1e6);
+    rounds.app_limited = true;
+    rounds.step(5e5);
+    assert_eq!(rounds.bbr3.max_bw.max(), 1e6);
+    rounds.step(3e6);
+    assert_eq!(rounds.bbr3.max_bw.max(), 3e6);
+}
+
+/// Section 5.6.4.7.
+#[test]
+fn the_bounds_of_the_state_limit_the_window() {
+    let bounded = |state, long, short| {
+        let mut bbr3 = bbr3();
+        (bbr3.mss, bbr3.state, bbr3.cwnd) = (MSS, state, 200 * MSS);
+        (bbr3.inflight_longterm, bbr3.short_term.inflight) = (long * MSS, short * MSS);
+        bbr3.bound_window();
+        bbr3.cwnd / MSS
+    };
+    for state in [State::ProbeBwDown, State::ProbeBwRefill, State::ProbeBwUp] {
+        assert_eq!(bounded(state, 100, 150), 100);
+        assert_eq!(bounded(state, 100, 50), 50);
+    }
+    for state in [State::ProbeBwCruise, State::ProbeRtt] {
+        assert_eq!(bounded(state, 100, 150), 85);
+    }
+    for state in [State::Startup, State::Drain] {
+        assert_eq!(bounded(state, 100, 150), 150);
+    }
+    assert_eq!(bounded(State::Drain, 100, 2), 4, "at least four segments");
+    assert_eq!(bounded(State::Drain, 100, 300), 200);
+}
+
+/// Section 5.4.1: after an idle period the rate is the bandwidth, and ProbeRTT may end.
+#[test]
+fn after_an_idle_period_the_gain_is_one() {
+    let mut rounds = Rounds::probing();
+    rounds.bbr3.state = State::ProbeBwUp;
+    rounds.bbr3.set_pacing_rate(1.25);
+    let before = rounds.bbr3.pacing_rate().map_or(0, BitRate::as_bps);
+    rounds.state.app_limited = false;
+    rounds.bbr3.on_transmit_start(rounds.now, Duration::ZERO, &rounds.state);
+    assert_eq!(rounds.bbr3.pacing_rate().map_or(0, BitRate::as_bps), before);
+    rounds.state.app_limited = true;
+    rounds.bbr3.on_transmit_start(rounds.now, Duration::ZERO, &rounds.state);
+    assert_eq!(rounds.bbr3.pacing_rate().map_or(0, BitRate::as_bps), before * 4 / 5);
+    rounds.bbr3.state = State::ProbeRtt;
+    rounds.bbr3.propagation.until = Some(rounds.now);
+    let later = rounds.now + Duration::from_millis(1);
+    rounds.bbr3.on_transmit_start(later, Duration::ZERO, &rounds.state);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwCruise);
+    assert!(rounds.bbr3.needs_losses() && rounds.bbr3.ssthresh().is_none());
+    rounds.bbr3.adopt(later, Bytes::new(9 * MSS), None);
+    assert_eq!(rounds.bbr3.cwnd(), Bytes::new(9 * MSS));
+}
+
+/// Section 5.3.3.7: the long-term bound, and not the path, limits the probe.
+#[test]
+fn a_probe_that_the_long_term_bound_limits_is_no_plateau() {
+    let after = |too_high, in_flight: u64, cwnd_full, cwnd: u64, full| {
+        let mut bbr3 = bbr3();
+        (bbr3.mss, bbr3.state, bbr3.cwnd, bbr3.inflight_longterm) = (MSS, State::ProbeBwUp, cwnd * MSS, 100 * MSS);
+        bbr3.probe.too_high = too_high;
+        (bbr3.full_pipe.now, bbr3.full_pipe.rounds) = (full, 2);
+        let ack = acked(1, RTT);
+        let sample = Sample { cwnd_full, rate: 7.0, ..bbr3.sample(&ack, &path_state()) };
+        bbr3.go_down_if_due(Time::from_nanos(9), &sample, in_flight * MSS);
+        (bbr3.state, bbr3.full_pipe.rounds)
+    };
+    assert_eq!(after(false, 90, true, 100, true), (State::ProbeBwUp, 0));
+    assert_eq!(after(false, 90, true, 99, true), (State::ProbeBwDown, 2));
+    assert_eq!(after(false, 90, false, 100, true), (State::ProbeBwDown, 2));
+    assert_eq!(after(false, 90, false, 100, false), (State::ProbeBwUp, 2));
+    assert_eq!(after(true, 100, true, 100, false), (State::ProbeBwDown, 2), "a precaution");
+    assert_eq!(after(true, 99, true, 100, false), (State::ProbeBwUp, 0));
+}

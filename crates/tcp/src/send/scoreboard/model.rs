@@ -388,7 +388,7 @@ impl Both {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     // A connection detects losses either by time or by holes: the search by time skips segments that were retransmitted
     // before an undo, which the rules for holes mark again.

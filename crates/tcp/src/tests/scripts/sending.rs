@@ -3,7 +3,7 @@
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux, send_buffer};
 use crate::cc::{Setup, build};
 use crate::{BufferRule, ByteCounting, IdleRestart, Profile, State};
-use lopsided_core::{Bytes, Duration, Payload, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Payload, Time};
 use std::collections::VecDeque;
 
 #[test]
@@ -520,4 +520,42 @@ fn in_freebsd_a_writer_waits_until_2_kib_are_free() {
         t.drain();
     }
     t.write(204, 700);
+}
+
+/// RFC 9293 section 3.8.6.2.1, the sender's silly window avoidance: less than a segment is sent if it is at least half of
+/// the largest window that the peer has offered.
+#[test]
+fn half_of_a_small_peers_buffer_is_worth_a_segment() {
+    for (window, sends) in [(600, true), (599, false), (0, false)] {
+        let mut t = Script::connect(linux(), Peer { wscale: 0, window: 1200, ..PEER });
+        t.expect(0, "S 0:0");
+        t.answers(100, "S. 0:0 ack 1 win 1200 mss 1000 wscale 0 sackok", "ack 1");
+        t.sends(100, 5000, "1:1001 .");
+        t.answers(200, "ack 1001", "1001:2001 .");
+        t.inject(300, &format!("ack 2001 win {window}"));
+        if sends {
+            t.expect(300, "2001:2601 .");
+        }
+        t.expect_nothing_until(400);
+    }
+}
+
+/// tcp_update_pacing_rate: with a maximum pacing rate, Linux paces at 200 % of the window per round trip in slow start,
+/// and at 120 % later.
+#[test]
+fn the_usual_pacing_rate_depends_on_slow_start() {
+    for (ssthresh, percent) in [(None, 200), (Some(41), 200), (Some(40), 120)] {
+        let profile = Profile { remembered_threshold: ssthresh.map(|segments| Bytes::new(segments * MSS)), ..linux() };
+        let mut t = Script::established(profile, PEER);
+        t.connection.set_max_pacing_rate(Some(BitRate::from_bps(1_000_000_000)));
+        t.write(100, 100_000);
+        t.drain();
+        t.deliver(200, "ack 10001");
+        t.expect_cwnd(20);
+        t.drain_until(299);
+        let sent = t.info().unacked;
+        // 20 segments per 100 ms, and half a segment as credit for the idle time before.
+        let expected = (99 * 20 * percent / 100 / 100 + 1).min(20);
+        assert!(sent.abs_diff(expected) <= 1, "{ssthresh:?}: {sent} and {expected}");
+    }
 }
