@@ -219,4 +219,14 @@ mod tests {
         );
         assert_eq!((window.segments(), bic.computed), (17, None));
     }
+
+    #[test]
+    fn the_age_of_the_growth_is_counted_in_whole_ticks() {
+        let every = |micros| {
+            let mut bic = Bic { last_max: 1000, computed: Some((Time::ZERO, 100)), every: 55, ..Bic::new(&setup()) };
+            bic.update(Time::ZERO + Duration::from_micros(micros), 100);
+            bic.every
+        };
+        assert_eq!([every(31_999), every(32_000)], [55, 3]);
+    }
 }

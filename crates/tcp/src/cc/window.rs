@@ -607,4 +607,25 @@ mod tests {
             assert_eq!((controller.cwnd().get(), controller.ssthresh()), (expected, Some(Bytes::new(2 * MSS))));
         }
     }
+
+    #[test]
+    fn only_an_algorithm_that_asks_for_it_gets_a_rate() {
+        #[derive(Debug)]
+        struct Rated(bool);
+        impl WindowAlgorithm for Rated {
+            fn name(&self) -> &'static str {
+                "rated"
+            }
+            fn cong_avoid(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
+            fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+                window.segments()
+            }
+            fn needs_rate(&self) -> bool {
+                self.0
+            }
+        }
+        for asks in [true, false] {
+            assert_eq!(WindowController::new(&setup(), Rated(asks)).needs_rate(), asks);
+        }
+    }
 }

@@ -170,7 +170,7 @@ mod tests {
     /// RFC 2883 section 4: a duplicate is the first block of one ACK.
     #[test]
     fn a_duplicate_is_reported_once_and_before_the_blocks() {
-        let mut report = report(&[50..60]);
+        let mut report = report(std::slice::from_ref(&(50..60)));
         report.report_duplicate(5, 5);
         assert_eq!(report.duplicate_start(), None, "an empty range");
         report.report_duplicate(10, 20);

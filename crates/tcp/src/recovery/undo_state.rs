@@ -99,3 +99,42 @@ pub(super) fn echo_is_older(echo: Option<u32>, first_stamp: Option<u32>) -> bool
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3708 and Linux's tcp_check_dsack: only DSACKs for data of this recovery confirm its retransmissions.
+    #[test]
+    fn a_recovery_is_spurious_once_dsacks_cover_all_its_retransmissions() {
+        let confirmed = |dsacks: &[(i64, u32)]| {
+            let mut undo = UndoState::default();
+            undo.begin(1000, 0);
+            assert!(undo.can_undo() && !undo.all_retransmissions_were_duplicates(), "nothing was retransmitted");
+            undo.on_retransmit(7);
+            undo.on_retransmit(9);
+            dsacks.iter().for_each(|(end, segments)| undo.on_dsack(*end, *segments));
+            (undo.all_retransmissions_were_duplicates(), undo.first_stamp())
+        };
+        assert_eq!(confirmed(&[(1001, 1)]), (false, Some(7)));
+        assert_eq!(confirmed(&[(1001, 1), (2000, 1)]), (true, Some(7)));
+        assert!(confirmed(&[(2000, 2)]).0);
+        assert!(!confirmed(&[(1000, 2)]).0, "data from before the recovery");
+        assert!(!confirmed(&[(-5, 2)]).0, "data from before the stream");
+        let mut undo = UndoState::default();
+        undo.begin(1000, 1);
+        undo.on_dsack(2000, 1);
+        assert!(undo.all_retransmissions_were_duplicates(), "a retransmission from before the recovery");
+        undo.forget();
+        assert!(!undo.can_undo() && !undo.all_retransmissions_were_duplicates() && undo.first_stamp().is_none());
+    }
+
+    /// Eifel (RFC 3522 section 3.2), on a clock that wraps.
+    #[test]
+    fn an_older_echo_belongs_to_the_original_segment() {
+        let older = |echo, stamp| echo_is_older(Some(echo), Some(stamp));
+        assert_eq!([older(5, 6), older(6, 6), older(7, 6), older(u32::MAX, 3)], [true, false, false, true]);
+        assert!(!older(0, 6), "an ACK without an echo");
+        assert!(!echo_is_older(None, Some(6)) && !echo_is_older(Some(5), None));
+    }
+}

@@ -305,4 +305,30 @@ mod tests {
         space.note_written(filled(woken + 1, 10));
         assert!(space.room(filled(full - 1, 10)) > 0, "an application that never filled the buffer need not wait");
     }
+
+    /// tcp_sndbuf_expand: an automatic buffer holds a number of congestion windows.
+    #[test]
+    fn an_automatic_buffer_of_stream_bytes_holds_two_windows() {
+        let rule = BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(1 << 20) };
+        let space = SendBufferLimit::new(rule, SendBufferAccounting::Stream);
+        let room = |segments, cwnd| space.room(filled(segments, cwnd));
+        assert_eq!([room(0, 10), room(0, 100), room(50, 100)], [46_080, 200 * MSS, 150 * MSS]);
+        assert_eq!([room(0, 1000), room(2000, 1000)], [1 << 20, 0]);
+    }
+
+    #[test]
+    fn a_writer_waits_from_a_full_buffer_until_a_third_is_free() {
+        let mut space = auto();
+        assert!(!space.is_awaited() && space.growth() == Growth::None);
+        let full = space.room(filled(0, 10)) / MSS;
+        space.note_written(filled(full, 10));
+        assert!(space.is_awaited() && space.growth() == Growth::Windows);
+        // 46,080 bytes of memory hold 21 segments with 768 bytes of overhead each, the last one beyond the limit.
+        let rooms: Vec<bool> = (0..=full).map(|segments| space.room(filled(segments, 10)) > 0).collect();
+        let waking = rooms.iter().rposition(|has_room| *has_room).expect("an empty buffer has room") as u64;
+        assert_eq!(waking, 13, "two thirds of 46,080 bytes are 13.9 segments");
+        assert!(space.keeps_waiting(14 * MSS, 0, MSS) && !space.keeps_waiting(13 * MSS, 0, MSS));
+        space.note_written(filled(5, 10));
+        assert!(!space.is_awaited());
+    }
 }

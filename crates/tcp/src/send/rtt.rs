@@ -503,4 +503,17 @@ mod tests {
         rtt.sample_by_ack(MS(160));
         assert_eq!((rtt.srtt_by_ack(), rtt.srtt()), (Some(MS(90)), Some(MS(40))));
     }
+
+    #[test]
+    fn without_a_sample_each_stack_doubles_the_initial_rto() {
+        for rule in [
+            RtoRule::FreeBsd { min: MS(30), max: MS(64_000), initial: MS(3000), slop: MS(200) },
+            RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(3000) },
+        ] {
+            let mut rtt = RttEstimator::new(rule, Duration::ZERO);
+            rtt.back_off();
+            rtt.back_off();
+            assert_eq!((rtt.rto(), rtt.backoff()), (MS(12_000), 2));
+        }
+    }
 }

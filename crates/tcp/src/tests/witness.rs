@@ -55,7 +55,7 @@ pub struct Witness {
 
 impl Witness {
     /// Creates the controller for segments of `mss` bytes.
-    pub fn new(profile: &Profile, mss: u64) -> (Record, Box<dyn Controller>) {
+    pub fn with_record(profile: &Profile, mss: u64) -> (Record, Box<dyn Controller>) {
         let record = Record::default();
         let setup = Setup { counting: ByteCounting::Delivered, ..Setup::new(profile, Bytes::new(mss), 0) };
         let reno = build("reno", &setup).expect("built in");

@@ -406,3 +406,14 @@ fn a_large_ack_may_hide_a_wrap_of_the_count() {
         assert_eq!(delivered_ce(&t), 0);
     }
 }
+
+#[test]
+fn arriving_marks_are_counted_for_tcp_info() {
+    let mut t = opened(2, 5);
+    let received = |t: &Script| t.info().accurate_ecn.expect("accurate ECN").received_ce;
+    let before = received(&t);
+    for (at, segment) in [(110, "1:1001 ace 5 ce"), (111, "1001:2001 ace 5 ect0"), (112, "2001:3001 ace 5 ce")] {
+        t.deliver(at, segment);
+    }
+    assert_eq!(received(&t) - before, 2);
+}

@@ -179,3 +179,19 @@ fn a_listener_without_dctcp_declines_an_ecn_capable_syn() {
     let mut t = Script::listen(ecn(), ECN);
     t.answers(0, &(t.peer_syn("S") + " ect0"), "S. 0:0 ack 1");
 }
+
+/// tcp_fastretrans_alert: CWR ends when data beyond its recovery point is acknowledged, because the flag CWR has then
+/// reached the receiver.
+#[test]
+fn the_cwr_state_lasts_until_data_sent_after_the_mark_is_acknowledged() {
+    let mut t = ten_out();
+    t.deliver(200, "E. ack 1001");
+    t.expect_ca_state(CaState::Cwr);
+    // At the time of the mark, data up to 10001 had been sent.
+    for (at, ack) in [(210, 3001), (220, 9001), (230, 10_001)] {
+        t.deliver(at, &format!("ack {ack}"));
+        t.expect_ca_state(CaState::Cwr);
+    }
+    t.deliver(300, "ack 11001");
+    t.expect_ca_state(CaState::Open);
+}

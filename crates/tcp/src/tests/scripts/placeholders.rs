@@ -2,7 +2,6 @@
 
 use super::script::{PEER, Script, linux};
 use crate::Profile;
-use lopsided_core::Payload;
 use std::ops::Range;
 
 fn established(expected: f64) -> Script {
@@ -22,7 +21,7 @@ fn an_expected_loss_is_acknowledged_and_reported_to_the_application() {
     t.inject(140, "21001:22001");
     assert_eq!(t.take().map(|(ack, _)| ack), Some(22_001));
     t.drain();
-    assert_eq!(t.connection.take_placeholders(), [20_000..21_000]);
+    assert_eq!(t.connection.take_placeholders(), std::slice::from_ref(&(20_000..21_000)));
     assert!(t.connection.take_placeholders().is_empty(), "each range is returned once");
     // Two gaps that follow each other are one range; a gap after data is another one.
     t.deliver(141, "23001:23501");
@@ -47,16 +46,4 @@ fn without_an_expected_loss_a_gap_is_reported_by_sack() {
     assert!(!t.connection.takes_placeholders());
     t.answers(110, "1001:2001", "ack 1 sack 1001:2001");
     assert!(t.connection.take_placeholders().is_empty());
-}
-
-#[test]
-fn placeholders_in_a_stream_with_contents_are_zeros() {
-    let mut t = established(0.2);
-    t.reads = false;
-    let first = t.connection.recv.next();
-    assert_eq!(first, 20_000);
-    t.deliver(140, "21001:22001");
-    let data = t.connection.read(super::script::instant(140), u64::MAX).expect("data");
-    assert_eq!(data.len(), 2000);
-    assert!(matches!(data, Payload { .. }));
 }

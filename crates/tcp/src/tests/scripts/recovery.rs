@@ -557,3 +557,21 @@ fn without_sack_more_duplicates_than_segments_raise_the_threshold() {
         t.drain();
     }
 }
+
+/// RFC 6582 section 3.2 step 3 option 1: after the recovery, the window is at most one segment more than the outstanding
+/// data, and at least two segments.
+#[test]
+fn a_recovery_without_prr_ends_without_a_burst() {
+    let mut t = Script::established(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() }, PEER);
+    t.write(100, 10_000);
+    t.drain();
+    for end in [2001, 3001, 4001, 10_001] {
+        t.deliver(200, &format!("ack 1 sack 1001:{end}"));
+    }
+    t.expect_ca_state(CaState::Recovery);
+    // Nothing is outstanding after this ACK, which delivers one segment.
+    t.deliver(300, "ack 10001");
+    t.expect_ca_state(CaState::Open);
+    t.expect_cwnd(3);
+    t.expect_ssthresh(5);
+}

@@ -16,7 +16,7 @@ fn segments(number: u64) -> Bytes {
 }
 
 fn established(profile: Profile, peer: Peer) -> (Record, Script) {
-    let (record, controller) = Witness::new(&profile, MSS);
+    let (record, controller) = Witness::with_record(&profile, MSS);
     let t = Script::established_under(profile, peer, controller);
     record.take();
     (record, t)
