@@ -24,12 +24,13 @@ def main() -> int:
     parser.add_argument("--part", choices=tuple(corpus.FAMILIES), default="design")
     parser.add_argument("--world", choices=("kernel", "sim"), default="kernel")
     parser.add_argument("--cases", type=int, default=36)
+    parser.add_argument("--seed", type=int, default=33, help="seed of the random draw of lines")
     parser.add_argument("--merged", action="store_true", help="compare captures with merged packets (GRO, TSO)")
     parser.add_argument(
         "--details", action="store_true", help="also print confusion matrices and the error of each case"
     )
     arguments = parser.parse_args()
-    chosen = corpus.cases(arguments.part, arguments.cases)
+    chosen = corpus.cases(arguments.part, arguments.cases, arguments.seed)
     if arguments.task == "make":
         for case in corpus.make(arguments.folder, chosen, arguments.world):
             print_line(f"{case.name}  {case.family}  {case.pattern}  {case.control}  {case.queue}")

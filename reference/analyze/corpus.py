@@ -2,7 +2,8 @@
 
 A case consists of a line, a traffic pattern, a congestion control and a queue discipline. The parts `design` and `wide`
 of the corpus are used to develop the rules of `lopsided analyze`; `wide` has seven families of lines. The part
-`held-out` is used for scoring. Its families of lines and its random draws differ from those of the other parts.
+`held-out` is used for scoring. Its families of lines and its random draws differ from those of the other parts. The
+parts `random-1` and `random-2` contain any rate and RTT, and draw the queue of each direction on its own.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ PATTERNS = (
 )  # fmt: skip
 """Traffic patterns, assigned to the cases in this order."""
 
+MIXED_QUEUES = ("fifo", "red", "fifo", "codel", "fifo in bytes", "fq_codel", "pie", "fifo", "fq_pie", "cake")
+"""Queue disciplines from which the parts `random-1` and `random-2` draw the queue of each direction."""
+
+MIXED_PATTERNS = ("download", "two-way", "upload", "two-way", "download")
+
 PACKETS = 7_000
 """Approximate number of data packets that a run sends."""
 
@@ -50,6 +56,9 @@ class Family:
     rtt_ms: tuple[int, int]
     burst: int = 0
 
+
+ANY = Family("any", (1_500, 16_000), (400, 10_000), (8, 240))
+SHAPED = Family("shaped", (1_500, 16_000), (400, 10_000), (8, 240), burst=3_000)
 
 FAMILIES = {
     "design": (
@@ -92,6 +101,8 @@ FAMILIES = {
         Family("narrow uplink", (3_000, 9_000), (120, 500), (20, 90)),
         Family("remote fibre", (6_000, 14_000), (3_000, 10_000), (60, 220)),
     ),
+    "random-1": (ANY, SHAPED),
+    "random-2": (ANY, SHAPED),
 }
 
 
@@ -109,6 +120,8 @@ class Case:
     up_bps: int
     rtt_ms: int
     limit_packets: int
+    queues: dict[str, tuple[str, int]]
+    """For each direction whose queue is scored: its discipline, and the size of its drop-tail buffer in bytes."""
 
     def scenario(self) -> lop.Scenario:
         return lop.Scenario.build(self.tables, f"{self.name}.toml")
@@ -122,6 +135,9 @@ def cases(part: str, count: int, seed: int = 33) -> list[Case]:
 
 def _cases(part: str, seed: int) -> Iterator[Case]:
     rng = random.Random(f"{part}/{seed}")
+    if part.startswith("random"):
+        yield from _mixed(part, rng)
+        return
     families = FAMILIES[part]
     number = 0
     # Each group of 12 cases contains every congestion control once, in random order.
@@ -151,6 +167,14 @@ def _case(name: str, family: Family, pattern: str, queue: str, control: str, rng
             "down": {**_direction(down, queue, of_down, family), **_losses(pattern, seconds)},
             "up": _direction(up, queue, of_up, family),
         },
+        **_traffic(pattern, control, down, seconds, product),
+    }
+    queues = {"up" if pattern == "upload" else "down": (queue, limit * FULL)}
+    return Case(name, family.name, pattern, control, queue, tables, down, up, rtt_ms, limit, queues)
+
+
+def _traffic(pattern: str, control: str, down: int, seconds: int, product: int) -> Tables:
+    return {
         "stack": {
             "cc": control,
             **({"receive_buffer": f"{product * FULL} B"} if pattern == "small-window" else {}),
@@ -158,7 +182,65 @@ def _case(name: str, family: Family, pattern: str, queue: str, control: str, rng
         "flow": _flows(pattern, down, seconds),
         "record": {"interval": "20 ms"},
     }
-    return Case(name, family.name, pattern, control, queue, tables, down, up, rtt_ms, limit)
+
+
+def _mixed(part: str, rng: random.Random) -> Iterator[Case]:
+    """Yields lines with any rates and RTT, and with a discipline for each direction."""
+    decks: dict[str, list[str]] = {"control": [], "down": [], "up": []}
+    number = 0
+    while True:
+        for name, deck in decks.items():
+            if not deck:
+                whole = CONTROLS if name == "control" else MIXED_QUEUES
+                deck.extend(rng.sample(whole, len(whole)))
+        family = FAMILIES[part][number % len(FAMILIES[part])]
+        pattern = MIXED_PATTERNS[number % len(MIXED_PATTERNS)]
+        kinds = {way: decks[way].pop() for way in ("down", "up")}
+        yield _mixed_case(f"{part}-{number:02d}", family, pattern, kinds, decks["control"].pop(), rng)
+        number += 1
+
+
+def _mixed_case(
+    name: str, family: Family, pattern: str, kinds: dict[str, str], control: str, rng: random.Random
+) -> Case:
+    bounds = {"down": family.down_kbps, "up": family.up_kbps}
+    rates = {way: 1000 * _between(rng, *bounds[way]) for way in kinds}
+    rtt_ms = _between(rng, *family.rtt_ms)
+    main = "up" if pattern == "upload" else "down"
+    seconds = min(60, max(12, PACKETS * FULL * 8 // rates[main]))
+    limits: dict[str, int] = {}
+    link: Tables = {"rtt": f"{rtt_ms} ms"}
+    for way, kind in kinds.items():
+        product = max(4, rates[way] * rtt_ms // 1000 // 8 // FULL)
+        limits[way] = min(400, max(8, round(product * rng.uniform(0.6, 3.0))))
+        burst = {"shaper": {"burst": f"{family.burst} B"}} if family.burst else {}
+        link[way] = {"rate": f"{rates[way]} bit/s", "queue": _mixed_queue(kind, limits[way], product), **burst}
+    product = max(4, rates[main] * rtt_ms // 1000 // 8 // FULL)
+    tables: Tables = {
+        "scenario": {"duration": f"{seconds} s"},
+        "link": link,
+        **_traffic(pattern, control, rates["down"], seconds, product),
+    }
+    scored = ("down", "up") if pattern == "two-way" else (main,)
+    queues = {way: (kinds[way].removesuffix(" in bytes"), limits[way] * FULL) for way in scored}
+    return Case(
+        name, family.name, pattern, control, queues[main][0], tables, rates["down"], rates["up"], rtt_ms,
+        limits[main], queues,
+    )  # fmt: skip
+
+
+def _between(rng: random.Random, low: int, high: int) -> int:
+    """Returns a number whose logarithm is uniform."""
+    return round(low * (high / low) ** rng.random())
+
+
+def _mixed_queue(kind: str, limit: int, product: int) -> Tables:
+    if kind.startswith("fifo"):
+        return {"kind": "fifo", "limit": f"{limit * FULL} B" if kind == "fifo in bytes" else f"{limit} packets"}
+    if kind == "red":
+        low = FULL * max(5, product // 2)
+        return {"kind": "red", "min": f"{low} B", "max": f"{3 * low} B", "limit": f"{12 * low} B"}
+    return {"kind": kind}
 
 
 def _direction(bps: int, queue: str, limit: int, family: Family) -> Tables:

@@ -38,6 +38,8 @@ class Scores:
     """For each quantity, the error in each case. The error of the minimum RTT is in ms, and all other errors are
     relative. NaN if `analyze` reports no value."""
     discipline: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    confused: list[str] = field(default_factory=list[str])
+    """The queues whose discipline is wrong or unknown."""
     control: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
     def error(self, quantity: str, case: Case, value: float) -> None:
@@ -93,11 +95,14 @@ def _flow(
     links = pl.read_parquet(home / "links.parquet").filter(pl.col("direction") == way)
     main = downwards == (case.pattern != "upload")
     dropped = links["dropped_packets"][0] or 0
-    if main and dropped >= DROPS:
-        kind = "drop_tail" if case.queue == "fifo" else "aqm"
+    if way in case.queues and dropped >= DROPS:
+        queue, limit_bytes = case.queues[way]
+        kind = "drop_tail" if queue == "fifo" else "aqm"
         scores.discipline[kind, row["data_discipline"]] += 1
+        if kind != row["data_discipline"]:
+            scores.confused.append(f"{case.name.rpartition('-')[2]} {way} {queue}: {row['data_discipline']}")
         if kind == "drop_tail":
-            scores.error("buffer", case, _relative(row["data_buffer_bytes"], case.limit_packets * 1500))
+            scores.error("buffer", case, _relative(row["data_buffer_bytes"], limit_bytes))
     if main and case.pattern in BULK:
         scores.control[case.control, row["cc"]] += 1
 
@@ -182,5 +187,5 @@ def details(found: dict[str, Scores]) -> Iterator[str]:
             yield f"{true:16}" + "".join(f"{scores.confusion[true, name] / 1e3:10.1f}" for name in said)
         for quantity, errors in scores.errors.items():
             yield f"{quantity}: " + "  ".join(f"{name.rpartition('-')[2]} {error:+.3g}" for name, error in errors)
-        yield f"discipline: {dict(scores.discipline)}"
+        yield f"discipline: {dict(scores.discipline)}; {', '.join(scores.confused)}"
         yield f"control: {dict(scores.control)}"
