@@ -35,6 +35,10 @@ const LOSSES: u64 = 3;
 const ALIKE: f64 = 0.8;
 /// In addition, the first sign requires that 98 % of all delays are below this multiple of the delay at losses.
 const LONGER: f64 = 1.15;
+/// The queueing delay may exceed these bounds by the transmission time of this number of full packets. The delay at a
+/// loss is measured on the next packet, when one packet has already left. The RTT behind another delay can contain one
+/// more packet, because the receiver acknowledges two segments at once.
+const PACKETS_LONGER: f64 = 2.0;
 /// Second sign of a drop-tail queue: a wall, which is the most frequent queueing delay at a loss. At least this share
 /// of the losses occurs at the wall.
 const WALL_LOSSES: f64 = 0.3;
@@ -47,6 +51,14 @@ const WALL: (f64, f64) = (0.9, 1.05);
 const PACKETS_ALIKE: f64 = 0.5;
 /// The most frequent number of queued packets at a loss is at least this fraction of the largest number at a loss.
 const PACKETS_TOP: f64 = 0.85;
+/// The second and third signs require at least this number of episodes of losses. The overshoot of slow start alone
+/// reaches a long queue under an AQM too, because the AQM needs time to react.
+const EPISODES: u64 = 4;
+/// Sign of an AQM: at least `OVERSHOT_LOSSES` losses occur at a queueing delay above this multiple of the usual delay at
+/// the first loss of an episode. A drop-tail queue that reached this length without a loss would not drop below it.
+/// The first multiple is for queues of data. In a queue of ACKs and data, the delay of a full buffer varies by itself.
+const OVERSHOT: [f64; 2] = [2.5, 8.0];
+const OVERSHOT_LOSSES: f64 = 2.0;
 /// A queue counts as an AQM only if at least this share of the packets carries data.
 const MIXED: f64 = 0.5;
 /// Size in bytes of the IPv4 header plus a TCP header with timestamps.
@@ -109,19 +121,14 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let floor_ms = floor_ms(connection, sender);
     let (rate_bps, busy) = rate(connection, sender, loads, floor_ms, false);
     let longest_wait_ms = longest(data, |bin| bin.data_wait_ms);
-    let is_mixed = || {
-        let (host, way) = busier(connection, sender, 1 - sender, loads);
-        loads.data_share(host, way) < MIXED && data.ecn.0 + data.ecn.2 == 0
-    };
-    let discipline = match discipline(data, longest_wait_ms) {
-        // Most packets in the queue are ACKs. The queueing delay can then vary although the number of packets does not.
-        Discipline::Aqm if is_mixed() => Discipline::Unknown,
-        found => found,
-    };
+    let (host, way) = busier(connection, sender, 1 - sender, loads);
+    // Most packets in the queue are ACKs.
+    let is_mixed = loads.data_share(host, way) < MIXED;
     let (at_loss, share) = data.wait_at_loss_ms.mode().unwrap_or((f64::NAN, 0.0));
     // The delay was measured on the segment after the lost segment. When the later segment arrived, one packet had
     // already left the queue, so the full buffer is one packet larger.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
+    let discipline = discipline(data, longest_wait_ms, if place.is_nan() { 0.0 } else { place }, is_mixed);
     let at_loss = match full_packets(data) {
         // In a mixture of data and ACKs the queueing delay varies, so return the delay of a buffer that is full of
         // data.
@@ -244,7 +251,9 @@ fn longest(data: &Direction, wait: impl Fn(&Bin) -> Spread) -> f64 {
     waits.quantile(0.98)
 }
 
-fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
+/// Returns the discipline of the queue. `place_ms` is the transmission time of a full packet, or 0 if unknown;
+/// `is_mixed` is true if most packets in the queue are ACKs.
+fn discipline(data: &Direction, longest_ms: f64, place_ms: f64, is_mixed: bool) -> Discipline {
     // CE marks are set only by an AQM (RFC 3168, section 5).
     if data.ecn.0 + data.ecn.2 > 0 {
         return Discipline::Aqm;
@@ -257,23 +266,36 @@ fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
     if longest_ms < BUSY_MS {
         return if again >= POLICED { Discipline::Policer } else { Discipline::Unknown };
     }
+    let episodes = data.wait_at_episode_ms.count();
+    let usual = data.wait_at_episode_ms.quantile(0.5);
+    let bound = OVERSHOT[usize::from(is_mixed)] * usual + PACKETS_LONGER * place_ms;
+    if episodes >= EPISODES && data.wait_at_loss_ms.share_above(bound) * losses as f64 >= OVERSHOT_LOSSES {
+        return Discipline::Aqm;
+    }
     // In a drop-tail queue, each loss occurs at the same queue length, which is also the maximum queue length. An AQM
     // drops packets at varying queue lengths, or at a length that the queue exceeds at other times.
     let (low, high) = (data.wait_at_loss_ms.quantile(0.25), data.wait_at_loss_ms.quantile(0.9));
-    let most = data.data_wait_ms.quantile(0.98);
-    if low >= ALIKE * high && most <= LONGER * high || has_wall(data, most) || full_packets(data).is_some() {
+    let most = data.data_wait_ms.quantile(0.98) - PACKETS_LONGER * place_ms;
+    let is_alike = low >= ALIKE * high && most <= LONGER * high;
+    let is_often = episodes >= EPISODES;
+    if is_alike || is_often && (has_wall(data, place_ms) || full_packets(data).is_some()) {
         Discipline::DropTail
+    } else if is_mixed {
+        // The queueing delay can vary although the number of packets does not.
+        Discipline::Unknown
     } else {
         Discipline::Aqm
     }
 }
 
 /// Returns true if many packets are lost at the longest queueing delay, and many other packets have about this delay.
-/// `most_ms` is the 98 % quantile of the delays.
-fn has_wall(data: &Direction, most_ms: f64) -> bool {
+/// `place_ms` is the transmission time of a full packet.
+fn has_wall(data: &Direction, place_ms: f64) -> bool {
+    let most_ms = data.data_wait_ms.quantile(0.98);
     let Some((wall, share)) = data.wait_at_loss_ms.mode() else { return false };
     let at_top = wall >= TOP * data.wait_at_loss_ms.quantile(1.0);
-    share >= WALL_LOSSES && at_top && (WALL.0 * wall..=WALL.1 * wall).contains(&most_ms)
+    let bounds = WALL.0 * wall..=WALL.1 * wall + PACKETS_LONGER * place_ms;
+    share >= WALL_LOSSES && at_top && bounds.contains(&most_ms)
 }
 
 /// Returns the most frequent number of queued packets at a loss, if the losses show a buffer with a limit in packets.

@@ -11,7 +11,7 @@ use crate::sender::{Arriving, Sender, Sending, SlowStartEnd};
 use crate::sketch::Sketch;
 use crate::steps::Step;
 use crate::timeline::{Bin, Timeline};
-use crate::waits::Ways;
+use crate::waits::{Waits, Ways};
 use lopsided_core::Time;
 use lopsided_core::packet::Flags;
 
@@ -109,6 +109,13 @@ pub struct Direction {
     pub wait_at_loss_ms: Sketch,
     /// Number of the host's packets in the queue when a loss was detected, without the lost packet.
     pub packets_at_loss: Sketch,
+    /// Queueing delay of data at the first loss of each episode, in ms. An episode lasts one round trip.
+    pub wait_at_episode_ms: Sketch,
+    /// For each episode of losses: the longest queueing delay of data in the round trip that follows the first loss,
+    /// divided by the queueing delay at this loss.
+    pub rise: Sketch,
+    /// Number of the host's packets in the queue at the first loss of each episode, without the lost packet.
+    pub packets_at_episode: Sketch,
     /// Queueing delay of data, in ms.
     pub data_wait_ms: Sketch,
     /// Largest flight as seen by the sender, in bytes.
@@ -126,13 +133,26 @@ pub struct Direction {
     flight: Option<Flight>,
     sender: Option<Box<Sender>>,
     ways: Ways,
-    /// Time and queueing delay, in nanoseconds, of the latest packet that revealed a loss. `None` after the packets in
-    /// the queue were counted.
-    after_loss: Option<(u64, u64)>,
+    /// Time and queueing delay, in nanoseconds, of the latest packet that revealed a loss, and true if this loss was the
+    /// first of an episode. `None` after the packets in the queue were counted.
+    after_loss: Option<(u64, u64, bool)>,
+    /// The current episode of losses.
+    episode: Option<Episode>,
     /// Payload of a full-size segment, in bytes.
     mss: u32,
     /// True if a hole or a SACK block has revealed a loss. While this field is false, retransmissions count as losses.
     shows_holes: bool,
+}
+
+/// The losses of one round trip. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    /// Queueing delay of data at the first loss.
+    wait: u64,
+    /// Longest queueing delay since the first loss.
+    most: u64,
+    /// End of the episode, on the file's clock.
+    until: u64,
 }
 
 /// Values that a segment's analysis needs from the other direction of the connection.
@@ -179,6 +199,7 @@ impl Direction {
         let clocked = self.sender.as_mut().is_some_and(|sender| {
             !sender.was_idle(at, echo, near) && sender.silence(at) < LONGEST_SILENCE.max(2 * near)
         });
+        let wait_before = self.ways.data_wait_here();
         self.ways.data_passed(at, echo, peer.waited, clocked);
         let waits = self.ways.now();
         let (Some(flight), Some(sender), Some(timeline)) = (&mut self.flight, &mut self.sender, &mut self.timeline)
@@ -187,9 +208,11 @@ impl Direction {
         };
         if start.after(flight.next()) {
             // There is a hole: segments were lost before the point of capture, just before this segment.
-            let wait = self.ways.data_wait_here();
+            // If the last segment of a flight was lost, the next segment is much later, and the queue may be empty again.
+            let wait = self.ways.data_wait_here().max(wait_before);
             self.wait_at_loss_ms.add(wait as f64 * 1e-6);
-            self.after_loss = Some((at, wait));
+            let is_first = note_loss(&mut self.episode, at, wait, waits);
+            self.after_loss = Some((at, wait, is_first));
             self.shows_holes = true;
         }
         let again = flight.sent(Time::from_nanos(at), start, end);
@@ -278,17 +301,20 @@ impl Direction {
         // As in Linux (`tcp_clean_rtx_queue`), segments that SACK reports also produce an RTT for the congestion
         // control.
         let mut sack_rtt = None;
+        let mut data_wait = None;
         for (start, end) in segment.options.sack() {
             // RFC 2883, section 4: a block at or below the acknowledgement number reports a duplicate segment (DSACK).
             self.spurious += u64::from(end.at_or_before(segment.ack) && start.before(*end));
             if let Some(found) = flight.sacked(Time::from_nanos(at), *start, *end) {
                 delivered += found.bytes;
                 sack_rtt = found.rtt.or(sack_rtt);
+                data_wait = found.rtt.map(|rtt| self.ways.data_wait(rtt.as_nanos(), peer.waited)).or(data_wait);
                 if let Some(rtt) = found.after_loss {
                     self.shows_holes = true;
                     let wait = self.ways.data_wait(rtt.as_nanos(), peer.waited);
                     self.wait_at_loss_ms.add(wait as f64 * 1e-6);
-                    self.after_loss = Some((at.saturating_sub(rtt.as_nanos()), wait));
+                    let is_first = note_loss(&mut self.episode, at, wait, self.ways.now());
+                    self.after_loss = Some((at.saturating_sub(rtt.as_nanos()), wait, is_first));
                 }
             }
         }
@@ -317,7 +343,9 @@ impl Direction {
                 self.far.add(rtt.as_nanos());
                 self.ways.round_trip(at, rtt.as_nanos(), peer.waited);
                 note_waits(bin, &self.ways, rtt.as_nanos(), peer.waited);
-                self.data_wait_ms.add(self.ways.data_wait(rtt.as_nanos(), peer.waited) as f64 * 1e-6);
+                let wait = self.ways.data_wait(rtt.as_nanos(), peer.waited);
+                self.data_wait_ms.add(wait as f64 * 1e-6);
+                data_wait = Some(wait);
             }
             let waits = self.ways.now();
             self.ack_path.wait_ms.add(waits.acks as f64 * 1e-6);
@@ -329,6 +357,9 @@ impl Direction {
             for (start, end) in segment.options.sack() {
                 points.add(at, Kind::Sack, *start, *end, segment.number);
             }
+        }
+        if let Some(wait) = data_wait {
+            self.follow_episode(at, wait);
         }
         // Convert payload bytes to IP bytes with the average header overhead so far.
         let delivered = u64::from(delivered + covered.map_or(0, |covered| covered.delivered));
@@ -353,9 +384,24 @@ impl Direction {
     /// Counts the packets that were in the queue at a loss. These packets passed while the packet after the lost packet
     /// waited.
     pub(crate) fn count_queued(&mut self, loads: &Loads, from: Option<usize>, to: Option<usize>) {
-        let Some((at, wait)) = self.after_loss.take() else { return };
+        let Some((at, wait, is_first)) = self.after_loss.take() else { return };
         if let Some(packets) = loads.packets_between(from, to, at.saturating_sub(wait), at) {
             self.packets_at_loss.add(packets as f64);
+            if is_first {
+                self.packets_at_episode.add(packets as f64);
+            }
+        }
+    }
+
+    /// Records a queueing delay of data, in nanoseconds, in the current episode of losses.
+    fn follow_episode(&mut self, at: u64, wait: u64) {
+        let Some(episode) = &mut self.episode else { return };
+        if at <= episode.until {
+            episode.most = episode.most.max(wait);
+        } else {
+            self.wait_at_episode_ms.add(episode.wait as f64 * 1e-6);
+            self.rise.add(episode.most as f64 / episode.wait.max(1) as f64);
+            self.episode = None;
         }
     }
 
@@ -414,6 +460,14 @@ impl Direction {
         }
         self.ways.close();
     }
+}
+
+/// Starts an episode of losses at time `at` with a queueing delay of `wait`, unless one has begun. Returns true if it
+/// starts.
+fn note_loss(episode: &mut Option<Episode>, at: u64, wait: u64, waits: Waits) -> bool {
+    let is_first = episode.is_none();
+    episode.get_or_insert(Episode { wait, most: wait, until: at + waits.floor + wait });
+    is_first
 }
 
 /// Records an RTT to the receiver in a bin, with the queueing delays of data and ACKs.
