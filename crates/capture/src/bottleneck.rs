@@ -4,7 +4,7 @@
 //! period determine the rate. The rate is unknown if the link was never busy for long. The buffer size is unknown if no
 //! packet was lost.
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Vantage};
 use crate::direction::Direction;
 use crate::load::{Loads, Towards};
 use crate::sketch::Sketch;
@@ -59,7 +59,17 @@ const EPISODES: u64 = 4;
 /// The first multiple is for queues of data. In a queue of ACKs and data, the delay of a full buffer varies by itself.
 const OVERSHOT: [f64; 2] = [2.5, 8.0];
 const OVERSHOT_LOSSES: f64 = 2.0;
-/// A queue counts as an AQM only if at least this share of the packets carries data.
+/// Sign of an AQM in a queue of data: after the first loss of an episode, the queue usually grows to this multiple of its
+/// length at the loss (median over the episodes). A drop-tail queue of five packets or more cannot grow as much, because
+/// a loss shows that it is full (see `PACKETS_LONGER`).
+const GROWS: f64 = 1.45;
+/// Sign of an AQM in a queue of ACKs and data: the largest number of queued packets at the first loss of an episode is
+/// at least this multiple of the 90 % quantile, in at least `SPIKE_EPISODES` episodes. A full drop-tail queue always
+/// holds about as many packets. The first multiple is for captures near the sender, where the number includes packets
+/// that the queue dropped.
+const SPIKE: [f64; 2] = [3.0, 1.6];
+const SPIKE_EPISODES: u64 = 8;
+/// Varying delays at losses indicate an AQM only if at least this share of the packets carries data.
 const MIXED: f64 = 0.5;
 /// Size in bytes of the IPv4 header plus a TCP header with timestamps.
 const HEADERS: u32 = 52;
@@ -128,7 +138,11 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     // The delay was measured on the segment after the lost segment. When the later segment arrived, one packet had
     // already left the queue, so the full buffer is one packet larger.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
-    let discipline = discipline(data, longest_wait_ms, if place.is_nan() { 0.0 } else { place }, is_mixed);
+    let place_ms = if place.is_nan() { 0.0 } else { place };
+    let discipline = match discipline(data, longest_wait_ms, place_ms, is_mixed) {
+        Discipline::Unknown if is_mixed && has_spike(data, connection.vantage(sender)) => Discipline::Aqm,
+        found => found,
+    };
     let at_loss = match full_packets(data) {
         // In a mixture of data and ACKs the queueing delay varies, so return the delay of a buffer that is full of
         // data.
@@ -272,6 +286,9 @@ fn discipline(data: &Direction, longest_ms: f64, place_ms: f64, is_mixed: bool) 
     if episodes >= EPISODES && data.wait_at_loss_ms.share_above(bound) * losses as f64 >= OVERSHOT_LOSSES {
         return Discipline::Aqm;
     }
+    if episodes >= EPISODES && !is_mixed && data.rise.quantile(0.5) >= GROWS {
+        return Discipline::Aqm;
+    }
     // In a drop-tail queue, each loss occurs at the same queue length, which is also the maximum queue length. An AQM
     // drops packets at varying queue lengths, or at a length that the queue exceeds at other times.
     let (low, high) = (data.wait_at_loss_ms.quantile(0.25), data.wait_at_loss_ms.quantile(0.9));
@@ -296,6 +313,13 @@ fn has_wall(data: &Direction, place_ms: f64) -> bool {
     let at_top = wall >= TOP * data.wait_at_loss_ms.quantile(1.0);
     let bounds = WALL.0 * wall..=WALL.1 * wall + PACKETS_LONGER * place_ms;
     share >= WALL_LOSSES && at_top && bounds.contains(&most_ms)
+}
+
+/// Returns true if the queue sometimes holds many more packets at a loss than usual. See `SPIKE`.
+fn has_spike(data: &Direction, vantage: Vantage) -> bool {
+    let packets = &data.packets_at_episode;
+    let factor = SPIKE[usize::from(vantage != Vantage::Sender)];
+    packets.count() >= SPIKE_EPISODES && packets.quantile(1.0) >= factor * packets.quantile(0.9)
 }
 
 /// Returns the most frequent number of queued packets at a loss, if the losses show a buffer with a limit in packets.
