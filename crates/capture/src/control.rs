@@ -53,6 +53,14 @@ const GROWTH: Noise = Noise { equal: 0.4, by_one: 0.3, scale: 0.02, anywhere: 0.
 const UNLISTED: f64 = -5.0;
 const UNLISTED_REDUCTION: f64 = 2.5;
 const UNLISTED_GROWTH: f64 = 2.0;
+/// If the windows of the best fit match after losses (mean error below `MATCHES`), but not between losses (mean error above
+/// `DIFFERS`, in at least `DIFFERS_PERIODS` periods), the sender probably runs an unlisted congestion control that halves
+/// its window like Reno, such as Compound or LEDBAT. A disturbed capture would have errors in both places. `UNLIKE` is the
+/// natural logarithm of the odds. The values keep 99 % of the right names in simulated captures.
+const MATCHES: f64 = 1.0;
+const DIFFERS: f64 = 0.5;
+const DIFFERS_PERIODS: usize = 4;
+const UNLIKE: f64 = 1.0;
 /// Minimum width in segments of the uniform distribution over all flights (`Noise::anywhere`). For larger windows, the
 /// width is the window.
 const LEAST_RANGE: f64 = 10.0;
@@ -126,6 +134,11 @@ impl Fit {
     /// Returns the natural logarithm of the likelihood.
     fn log_likelihood(&self) -> f64 {
         -(self.reduction * REDUCTION.evidence(self.reductions) + self.growth * GROWTH.evidence(self.periods))
+    }
+
+    /// Returns true if the windows match after losses, but not between losses. See `MATCHES`.
+    fn is_unlike(&self) -> bool {
+        self.reduction < MATCHES && self.growth > DIFFERS && self.periods >= DIFFERS_PERIODS
     }
 
     /// Returns the natural logarithm of the likelihood of a congestion control that is not listed.
@@ -255,7 +268,12 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
         // Without comparisons every congestion control would fit, so list none.
         (fits, weights) = (Vec::new(), Vec::new());
     }
-    let unlisted = fits.iter().map(Fit::log_likelihood_of_unlisted).fold(UNLISTED, f64::min);
+    let mut unlisted = fits.iter().map(Fit::log_likelihood_of_unlisted).fold(UNLISTED, f64::min);
+    if let Some((fit, weight)) = fits.iter().zip(&weights).max_by(|one, other| one.1.total_cmp(other.1))
+        && fit.is_unlike()
+    {
+        unlisted = unlisted.max(weight + UNLIKE);
+    }
     // Without an indicator, BBR is one of many congestion controls that are not replayed.
     weights.push(if signs > 0.0 { BBR + signs } else { f64::NEG_INFINITY });
     fits.push(Fit { name: "bbr", reduction: 0.0, reductions: 0, growth: 0.0, periods: 0, probability: 0.0 });
