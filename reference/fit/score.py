@@ -66,15 +66,19 @@ def _line(scores: Scores, case: Case, found: Fit) -> None:
     rates = {"down": case.down_bps, "up": case.up_bps}
     for way in loaded:
         _value(scores, "rate of a loaded direction", found.value(f"rate.{way_of[way]}"), rates[way])
+        placed = case.tables["link"][way]["queue"]
+        right = placed["kind"]
         queue = found.possible(f"queue.{way_of[way]}")
-        scores.right.setdefault("queue discipline", []).append(queue[:1] == [case.queue])
-        scores.right.setdefault("queue discipline among the possible", []).append(case.queue in queue)
+        scores.right.setdefault("queue discipline", []).append(queue[:1] == [right])
+        scores.right.setdefault("queue discipline among the possible", []).append(right in queue)
         scores.right.setdefault("congestion control", []).append(
             found.possible(f"cc.{way_of[way]}")[:1] == [case.control]
         )
-        if case.queue == "fifo" and queue[:1] == ["fifo"]:
-            limit = case.tables["link"][way]["queue"]["limit"].removesuffix(" packets")
-            _value(scores, "buffer", found.value(f"buffer.{way_of[way]}"), int(limit) * 1500)
+        if right == "fifo" and queue[:1] == ["fifo"]:
+            size, unit = placed["limit"].split()
+            _value(
+                scores, "buffer", found.value(f"buffer.{way_of[way]}"), int(size) * (1500 if unit == "packets" else 1)
+            )
     for way in {"down", "up"} - set(loaded):
         _value(scores, "rate of a direction with ACKs only", found.value(f"rate.{way_of[way]}"), rates[way])
     serial_ms = 60 * 8e3 * (1 / case.down_bps + 1 / case.up_bps)
