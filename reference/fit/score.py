@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 import lopsided as lop
 from lopsided.data import captures
@@ -48,7 +49,7 @@ def score(folder: Path, cases: list[Case], world: str, options: Mapping[str, Any
         place = "client" if case.pattern == "upload" else "server"
         fitter = Fitter(captures.at_host(home / "pcap", place), **options)
         found = fitter.run(remedies=False)
-        _line(scores, case, found)
+        _line(scores, case, found, _is_swapped(home, fitter))
         said = _predictions(scores, fitter, found, asked, place)
         best = fitter.search.best()
         assert best is not None
@@ -58,10 +59,19 @@ def score(folder: Path, cases: list[Case], world: str, options: Mapping[str, Any
     yield from _tables(scores)
 
 
-def _line(scores: Scores, case: Case, found: Fit) -> None:
-    swapped = case.pattern == "upload"
+def _is_swapped(home: Path, fitter: Fitter) -> bool:
+    """Returns true if the fit's direction `down` is the case's direction `up`: it is the direction of the largest
+    flow."""
+    clients = [
+        flow["address"] for flow in pl.read_csv(home / "pcap" / "flows.csv").to_dicts() if flow["to"] == "client"
+    ]
+    largest = fitter.draft.traffic[0]
+    return (largest.way == "down") != (largest.flow.row["to"] in clients)
+
+
+def _line(scores: Scores, case: Case, found: Fit, swapped: bool) -> None:
     way_of = {"down": "up", "up": "down"} if swapped else {"down": "down", "up": "up"}
-    data = "up" if swapped else "down"
+    data = "up" if case.pattern == "upload" else "down"
     loaded = ("down", "up") if case.pattern == "two-way" else (data,)
     rates = {"down": case.down_bps, "up": case.up_bps}
     for way in loaded:
