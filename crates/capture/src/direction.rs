@@ -208,8 +208,9 @@ impl Direction {
         };
         if start.after(flight.next()) {
             // There is a hole: segments were lost before the point of capture, just before this segment.
-            // If the last segment of a flight was lost, the next segment is much later, and the queue may be empty again.
-            let wait = self.ways.data_wait_here().max(wait_before);
+            // If the last segment of a flight was lost, the next segment is much later, and the queue has become shorter.
+            let here = self.ways.data_wait_here();
+            let wait = if wait_before > 2 * here { wait_before } else { here };
             self.wait_at_loss_ms.add(wait as f64 * 1e-6);
             let is_first = note_loss(&mut self.episode, at, wait, waits);
             self.after_loss = Some((at, wait, is_first));
