@@ -142,8 +142,11 @@ RED_THRESHOLDS_OF_ACKS = 'min = "60 B", max = "240 B"'
 
 RECONSTRUCT = (
     '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, interval = "10 ms", segment = "960 B", '
-    'spacing = "interval", max_delay = "1 s" }]'
+    'spacing = "interval", max_delay = "100 s" }]'
 )
+"""AR as in the authors' code. Neither this code nor the text (section 6.4) limits the time for which an ACK waits, so
+the limit is longer than any run.
+"""
 
 RENO = Scheme("reno", "Reno", (1, 2, 3, 5, 6))
 ACC_SA = Scheme("acc_sa", "ACC/SA", (1, 2, 3, 5), marked=True, adapted=True)
