@@ -181,12 +181,6 @@ class Rule:
 _RULES = tomllib.loads(Path(__file__).with_name("freebsd-rules.toml").read_text(encoding="utf-8"))["rule"]
 RULES = tuple(Rule(" ".join(each["text"].split()), each["setting"], tuple(each["scripts"])) for each in _RULES)
 
-
-def missing_scripts(root: Path) -> list[str]:
-    """Returns the packet scripts that `RULES` names but that do not exist."""
-    return [script for rule in RULES for script in rule.scripts if not mechanisms.exists(root, script)]
-
-
 _HEAD = page_text("freebsd-head")
 
 _SMALL_WINDOWS = page_text("freebsd-small-windows")

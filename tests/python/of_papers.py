@@ -9,13 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lopsided.papers.framework.claims import wider_than_said
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Label, Measurements
 from lopsided.papers.framework.model import Artifact, Experiment, Figure, Overrides, Paper
 from lopsided.papers.framework.published import PublishedValue
-from lopsided.papers.framework.reasons import unexplained
 from lopsided.studies.jobs import run_jobs
+from of_reasons import unexplained, wider_than_said
 
 
 def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str]]:

@@ -20,7 +20,6 @@ from lopsided.papers.framework.claims import (
     ordered,
     proportional,
     ratio,
-    wider_than_said,
 )
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Curve, Measurements
@@ -30,10 +29,10 @@ from lopsided.papers.framework.model import (
     Verdict,
 )
 from lopsided.papers.framework.published import Published
-from lopsided.papers.framework.reasons import unexplained
 from lopsided.papers.framework.reproduction import run as run_paper
 from lopsided.studies.jobs import run_jobs
 from of_papers import reasons_beyond_the_data
+from of_reasons import unexplained, wider_than_said
 from toy_paper import PUBLISHED
 from toy_paper import paper as paper
 

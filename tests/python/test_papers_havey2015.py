@@ -11,12 +11,12 @@ from lopsided.cli import invoke
 from lopsided.errors import UsageError
 from lopsided.papers import load
 from lopsided.papers.framework.experiments import run_experiments
-from lopsided.papers.framework.reasons import unexplained
 from lopsided.papers.havey2015 import measure
 from lopsided.papers.havey2015.chapter3 import setup as chapter3
 from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS
 from lopsided.studies.jobs import run_jobs
 from of_papers import disturbed, of_one_case_each, reasons_beyond_the_data
+from of_reasons import unexplained
 
 SHORT = {"scenario.duration": "32 s"}
 

@@ -16,7 +16,6 @@ from lopsided import Scenario
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.framework.reasons import unexplained
 from lopsided.papers.yahya2011.setup import (
     BASELINES,
     BUFFERS,
@@ -34,6 +33,7 @@ from lopsided.papers.yahya2011.shared import THROUGHPUT, mbit, printed_number, v
 from lopsided.papers.yahya2011.tables import iperf_mbit, products, recorded
 from lopsided.studies.jobs import run_jobs
 from of_papers import of_one_case_each, reasons_beyond_the_data
+from of_reasons import unexplained
 
 pytestmark = pytest.mark.slow
 PAPER = "yahya2011"

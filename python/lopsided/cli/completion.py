@@ -80,7 +80,7 @@ def _of_command(arguments: Sequence[Argument], before: Sequence[str], word: str)
         elif name in options:
             if equals:
                 given[name] = value
-            elif not _is_flag(options[name]) and at < len(before):
+            elif options[name].hint is not bool and at < len(before):
                 waiting = name
         else:
             positional.append(earlier)
@@ -109,10 +109,6 @@ def _options(arguments: Iterable[Argument], given: Mapping[str, str]) -> Iterato
             if name.startswith("--") and (again or name not in given):
                 yield name, each.parameter.help or ""
     yield "--help", "show the help of the command"
-
-
-def _is_flag(argument: Argument) -> bool:
-    return argument.hint is bool
 
 
 def _values(argument: Argument, name: str, line: _Line, word: str) -> Iterable[Candidate]:

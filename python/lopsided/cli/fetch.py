@@ -103,7 +103,7 @@ def fetch(
     else:
         fetched = _with_bar(url, out, options)
     if printing.as_json:
-        print_json(_plain(fetched))
+        print_json({**asdict(fetched), "path": str(fetched.path)})
     elif not printing.quiet:
         _show(fetched, options.checksum, record)
 
@@ -168,7 +168,3 @@ def _size(octets: int) -> str:
         if octets >= size:
             return f"{octets / size:.4g} {unit}"
     return f"{octets} B"
-
-
-def _plain(fetched: Fetched) -> dict[str, object]:
-    return {**asdict(fetched), "path": str(fetched.path)}

@@ -112,11 +112,6 @@ def _distributed() -> Any:
         raise UsageError("Dask is not installed: pip install 'lopsided[dask]'") from None
 
 
-def _width(client: Any) -> int:
-    """Returns the number of runs that the workers execute in parallel."""
-    return max(1, sum(client.nthreads().values()))
-
-
 # --- runs of any study --------------------------------------------------------------------------------------------
 
 
@@ -240,7 +235,7 @@ def sweep(
         _list_failed(folder, failures)
         failed += len(failures)
         with output.whole_file(folder / f"part-{first:07}-{first + count:07}.parquet") as temporary:
-            temporary.write_bytes(rows or _no_rows(types))
+            temporary.write_bytes(rows or _parquet([], types))
         done += count
         if progress is not None:
             progress(done / plan.runs)
@@ -381,10 +376,6 @@ def _parquet(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> byt
     return file.getvalue()
 
 
-def _no_rows(types: Mapping[str, str]) -> bytes:
-    return _parquet([], types)
-
-
 # --- batches ------------------------------------------------------------------------------------------------------
 
 
@@ -417,7 +408,7 @@ def _in_batches(
     size, cost = _FIRST_BATCH, 0.0
 
     def submit() -> None:
-        while waiting and len(under_way) < 2 * _width(client):
+        while waiting and len(under_way) < 2 * max(1, sum(client.nthreads().values())):
             first, last = waiting.pop()
             cut = min(last, first + size)
             if cut < last:

@@ -203,7 +203,7 @@ _ACK_POLICIES = {
 
 def _idle_stack_settings(scenario: Scenario) -> list[str]:
     """Returns warnings about stack settings that have no effect."""
-    stacks = _stacks(scenario)
+    stacks = [stack for flow in scenario.resolved["flows"] for stack in _ends(flow)]
     found = [
         f"`{setting}` has no effect here: set ack_policy to {' or '.join(policies)}"
         for stack in stacks
@@ -296,11 +296,6 @@ def _named_receiver_controls(scenario: Scenario) -> set[str]:
         if key.startswith("flow.") and (rest == ".cc" or (not rest and "cc" in str(value))):
             found.add(names.get(int(flow), flow) if flow.isdecimal() else flow)
     return found
-
-
-def _stacks(scenario: Scenario) -> list[Mapping[str, Any]]:
-    """Returns the stack settings of both ends of each flow."""
-    return [stack for flow in scenario.resolved["flows"] for stack in _ends(flow)]
 
 
 def _readers(part: Any) -> Iterator[str]:

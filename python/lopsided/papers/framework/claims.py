@@ -10,7 +10,6 @@ most `SHARE`. "More" and "leads" without a number mean at least 10 % more (`MORE
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,27 +37,6 @@ MORE = 1.1
 
 Check: TypeAlias = Callable[[Measurements], Verdict]
 Numbers: TypeAlias = Callable[[Measurements], Iterable[Measured]]
-
-
-def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
-    """Returns the ranges in a verdict's criterion that are wider than the range in the statement.
-
-    For example, "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. If neither end of a criterion's range
-    equals the corresponding end of the statement's range, the criterion's range describes another quantity and is
-    ignored.
-    """
-    said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
-    judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]
-    return [
-        f"from {low:g} to {high:g} for {least:g} to {most:g}"
-        for low, high in judged
-        for least, most in said
-        if (low == least or high == most) and (low < least or high > most)
-    ]
-
-
-_SAID_RANGE = re.compile(r"(\d+(?:\.\d+)?) to (\d+(?:\.\d+)?)")
-_JUDGED_RANGE = re.compile(r"from (-?\d+(?:\.\d+)?) to (-?\d+(?:\.\d+)?)")
 
 
 def key_of(check: Callable[..., Verdict]) -> str:

@@ -197,7 +197,7 @@ class Measurements:
         key = (experiment, column, over, frozenset(labels.items()))
         if key not in self._curves:
             rows = sorted(self._where(experiment, labels), key=lambda row: row[over])
-            found = [[row[name] for row in rows] for name in (over, *_with_ends(column))]
+            found = [[row[name] for row in rows] for name in (over, *(column + end for end in _ENDS))]
             # numpy converts `None` (not measured) to NaN.
             self._curves[key] = Curve(*(np.array(values, dtype=np.float64) for values in found))
         return self._curves[key]
@@ -247,7 +247,3 @@ def _nth(rows: pl.DataFrame, repetition: int) -> int:
     """Returns `repetition` if the experiment ran it; otherwise the number of a repetition that the experiment ran."""
     there = sorted(rows["repetition"].unique().to_list())
     return repetition if repetition in there else there[repetition % len(there)]
-
-
-def _with_ends(column: str) -> tuple[str, ...]:
-    return tuple(column + end for end in _ENDS)

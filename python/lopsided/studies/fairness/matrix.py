@@ -139,7 +139,7 @@ def _meeting_rows(run: Run, study: Plan, meeting: Meeting, common: Row) -> list[
         first = place == 0 and study.bottleneck.lead_s > 0
         rows.append(
             {
-                **_names(side, other),
+                **dict(zip(KEYS, (side.cc, side.rtt_ms, other.cc, other.rtt_ms), strict=True)),
                 "first": first,
                 **common,
                 "goodput_bps": mine.goodput_bps,
@@ -277,10 +277,6 @@ def _exponent(cell: Row, other: Row) -> float | None:
     if cell["cc"] != other["cc"] or cell["rtt_ms"] == other["rtt_ms"] or not all(rates) or not all(rtts):
         return None
     return metrics.rtt_unfairness_exponent(*rates, *rtts) if rtts[0] != rtts[1] else None
-
-
-def _names(side: Contender, other: Contender) -> Row:
-    return dict(zip(KEYS, (side.cc, side.rtt_ms, other.cc, other.rtt_ms), strict=True))
 
 
 def _as_means(goodput_bps: float, rtt_ms: float | None, retransmit_ratio: float | None) -> Means:

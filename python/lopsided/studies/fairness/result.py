@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -260,7 +260,8 @@ def _pairs(matrix: Matrix) -> View:
                 *(f"{side.cc} {side.rtt_ms:g} ms" for side in (one, other)),
                 *(text("goodput_bps", cell) for cell in (mine, theirs)),
                 f"{text('share_least', mine)} to {text('share_most', mine)}",
-                *_mean_share(mine, text),
+                *text("share_mean", mine),
+                "–" if mine["share_ci95"] is None else f"± {text('share_ci95', mine)}",
                 text("jain", mine),
                 " / ".join(units.seconds(_whole(cell["converged_s"])) for cell in _once(mine, theirs)),
                 *(text("harm_rate", cell) for cell in (mine, theirs)),
@@ -271,11 +272,6 @@ def _pairs(matrix: Matrix) -> View:
     return View(
         [*words("one", "other"), *numbers(*headings)], rows, keys=2, caption=many if len(pairs) > _MOST_PAIRS else ""
     )
-
-
-def _mean_share(cell: dict[str, Any], text: Callable[[str, dict[str, Any]], str]) -> tuple[str, str]:
-    """Returns two texts: the mean share, and the half-width of its 95 % interval."""
-    return text("share_mean", cell), "–" if cell["share_ci95"] is None else f"± {text('share_ci95', cell)}"
 
 
 def _whole(seconds: float | None) -> float | None:

@@ -27,14 +27,10 @@ from lopsided.papers.havey2015.chapter3.shared import curl_overhead, overhead, s
 listed = Listed.beside(__file__)
 
 
-def _at(m: Measurements, mode: str, error: float) -> Spread:
-    return m.value("fwp-loss", "tested_bps", mode=mode, error=error)
-
-
 @listed
 def fwp_is_linear(m: Measurements) -> Verdict:
     """At frame error rates from 0.05 to 0.5, FWP's throughputs are within 10 % of a straight line."""
-    found = [_at(m, "fwp", error) for error in ERRORS[1:]]
+    found = [m.value("fwp-loss", "tested_bps", mode="fwp", error=error) for error in ERRORS[1:]]
     ends = [mbit(f"FWP at FER {error}", found[place]) for error, place in ((0.05, 0), (0.5, -1))]
     return at_most(10, [_off_line(found)]).but(
         *ends, why="a SYN-ACK is sent only once, like any frame, so that connections open late if many frames are lost"

@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterable
 
-from lopsided.papers.framework.model import Verdict
+from lopsided.papers.framework.model import Claim, Verdict
 
 _REFERENCE = re.compile(
     r"\b(?:eqs?|equations?|figures?|tables?|sections?|chapters?|steps?|phases?|combos?|combinations?|baselines?"
@@ -86,3 +86,24 @@ def _covered(token: str, known: Iterable[float]) -> bool:
         for value in known
         for scale in (1, 100)
     )
+
+
+def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
+    """Returns the ranges in a verdict's criterion that are wider than the range in the statement.
+
+    For example, "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. If neither end of a criterion's range
+    equals the corresponding end of the statement's range, the criterion's range describes another quantity and is
+    ignored.
+    """
+    said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
+    judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]
+    return [
+        f"from {low:g} to {high:g} for {least:g} to {most:g}"
+        for low, high in judged
+        for least, most in said
+        if (low == least or high == most) and (low < least or high > most)
+    ]
+
+
+_SAID_RANGE = re.compile(r"(\d+(?:\.\d+)?) to (\d+(?:\.\d+)?)")
+_JUDGED_RANGE = re.compile(r"from (-?\d+(?:\.\d+)?) to (-?\d+(?:\.\d+)?)")
