@@ -528,6 +528,7 @@ def test_options_that_abbreviate_settings_name_valid_settings(adsl):
         ("run --hlep", "`lopsided run --help` lists the options"),
         ("--verson", "Unknown option: --verson. Did you mean --version?"),
         ("--halp", "Did you mean --help?"),
+        ("-V", "Did you mean --version?"),
         ("--instal-completion=bash", "Did you mean --install-completion?"),
         ("-x", "Unknown option: -x. `lopsided --help` lists the options"),
     ],

@@ -90,7 +90,7 @@ def _global(error: cyclopts.CycloptsError) -> str:
     if unknown is None:
         return ""
     word = unknown[1].partition("=")[0]
-    close = difflib.get_close_matches(word, _GLOBAL, 1, _LEAST_LIKENESS)
+    close = ["--version"] if word in ("-v", "-V") else difflib.get_close_matches(word, _GLOBAL, 1, _LEAST_LIKENESS)
     return f"Unknown option: {word}. {f'Did you mean {close[0]}?' if close else '`lopsided --help` lists the options'}"
 
 

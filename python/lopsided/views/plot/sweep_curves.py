@@ -87,8 +87,8 @@ class _Measured:
         self.metric, self.of_run = metric, metric in OF_RUN
         if metric == "goodput":
             self.column = goodput_column(table)
-            per_unit, unit = style.rate_unit(number(frame[self.column].max(), 0.0))
-            self.label, scale = f"goodput ({unit})", 1 / per_unit
+            self._per_unit, unit = style.rate_unit(number(frame[self.column].max(), 0.0))
+            self.label, scale = f"goodput ({unit})", 1 / self._per_unit
         else:
             self.column = METRIC_COLUMNS.get(metric, metric)
             self.label, scale = _AXES.get(metric, (metric.replace("_", " "), 1.0))
@@ -102,6 +102,15 @@ class _Measured:
         """Returns the rows of a flow, or all rows if the metric describes the whole run."""
         return self.frame if self.of_run else self.frame.filter(pl.col("name") == name)
 
+    def panel(self, name: str) -> tuple[pl.DataFrame, str]:
+        """Returns the rows of a flow that has a panel of its own, and the panel's label. Goodput is in a unit that
+        suits the flow."""
+        rows = self.rows(name)
+        if self.metric != "goodput":
+            return rows, self.label
+        per_unit, unit = style.rate_unit(number(rows[self.column].max(), 0.0) * self._per_unit)
+        return rows.with_columns(pl.col(self.column) * (self._per_unit / per_unit)), f"goodput ({unit})"
+
 
 _MOST_PANELS = 4
 _MOST_LINES = 10
@@ -110,14 +119,16 @@ _MOST_LINES = 10
 def _lines(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
     """Draws a metric along one axis, with one line per value of the other axis. Each flow has a panel; a metric of the
     whole run has one panel."""
-    frame, names, label = measured.frame, measured.names, measured.label
+    frame, names = measured.frame, measured.names
     x, other = axes[::-1] if frame[axes[1]].dtype.is_numeric() else axes
     drawn = names[:_MOST_PANELS]
-    sheet = style.sheet(measured.title, subtitle, (2.3,) * len(drawn), sweeps.axis_words(x), end_labels=False)
+    title = "Goodput" if measured.metric == "goodput" else measured.title
+    sheet = style.sheet(title, subtitle, (2.3,) * len(drawn), sweeps.axis_words(x), end_labels=False)
     values = frame[other].unique(maintain_order=True).to_list()
     for panel, name in zip(sheet.panels, drawn, strict=True):
+        rows, label = measured.panel(name)
         for place, value in enumerate(values[:_MOST_LINES]):
-            arm = measured.rows(name).filter(pl.col(other) == value)
+            arm = rows.filter(pl.col(other) == value)
             shift = (place - (len(values) - 1) / 2) * 0.12
             _band(
                 panel, arm, x, measured.column, _INKS[place], label=str(value), marker=_MARKERS[place % 5], shift=shift
