@@ -174,4 +174,20 @@ mod tests {
         };
         assert_eq!([grown(10 * MSS), grown(10 * MSS - 100), grown(5 * MSS)], [11 * MSS, 11 * MSS - 100, 10 * MSS]);
     }
+
+    #[test]
+    fn without_timestamps_the_rtt_in_ms_replaces_the_forward_delay() {
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        let mut queueing = |forward_ms: [Option<u32>; 2]| {
+            let mut ledbat = Ledbat::default();
+            for (forward_ms, rtt_us) in forward_ms.into_iter().zip([20_700, 35_200]) {
+                let ack = Acked { forward_ms, ..acked(1, Duration::from_micros(rtt_us)) };
+                (0..CURRENT).for_each(|_| ledbat.pkts_acked(Time::ZERO, &ack, &path_state(), &mut window));
+            }
+            ledbat.queueing()
+        };
+        assert_eq!(Ledbat::default().queueing(), None);
+        assert_eq!(queueing([None, None]), Some(15.0), "35 - 20 ms");
+        assert_eq!(queueing([Some(7), Some(9)]), Some(2.0));
+    }
 }

@@ -216,4 +216,15 @@ mod tests {
         yeah.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window(100));
         assert_eq!(yeah.reno, 2);
     }
+
+    #[test]
+    fn an_idle_period_discards_the_samples() {
+        let mut yeah = Yeah::default();
+        yeah.rtt.restart(&path_state());
+        let ack = super::super::tests::path::acked(1, Duration::from_millis(100));
+        yeah.pkts_acked(Time::ZERO, &ack, &path_state(), &mut window(100));
+        assert_eq!(yeah.rtt.samples, 1);
+        yeah.on_transmit_start(Time::ZERO, Duration::from_secs(1), &path_state());
+        assert_eq!((yeah.rtt.samples, yeah.rtt.pair()), (0, None));
+    }
 }

@@ -48,3 +48,27 @@ impl LimitedTransmit {
         self.credit = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3042 section 2: each of the first two duplicate ACKs permits one segment.
+    #[test]
+    fn the_first_two_duplicates_release_one_segment_each() {
+        let mut limited = LimitedTransmit::default();
+        let mut on = |count, sends: u32| {
+            limited.on_duplicate(count);
+            let credit = limited.credit();
+            (0..sends).for_each(|_| limited.on_sent());
+            (credit, limited.credit(), limited.sent())
+        };
+        assert_eq!([on(1, 1), on(2, 1), on(3, 1)], [(1, 0, 1), (1, 0, 2), (0, 0, 2)]);
+        // A segment that the first duplicate did not send may follow the second one.
+        assert_eq!([on(1, 0), on(2, 3)], [(1, 1, 0), (2, 0, 2)]);
+        limited.on_duplicate(1);
+        limited.end();
+        limited.on_sent();
+        assert_eq!((limited.credit(), limited.sent()), (0, 0));
+    }
+}

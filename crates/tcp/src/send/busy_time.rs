@@ -58,3 +58,27 @@ impl BusyTime {
         Spent { busy: spent(Occupation::Busy) + receiver_limited + buffer_limited, receiver_limited, buffer_limited }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busy_time_contains_the_time_of_both_limits() {
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        let mut time = BusyTime::default();
+        for (ms, to) in [
+            (100, Occupation::Busy),
+            (130, Occupation::ReceiverLimited),
+            (135, Occupation::ReceiverLimited),
+            (150, Occupation::BufferLimited),
+            (157, Occupation::Idle),
+            (200, Occupation::Busy),
+        ] {
+            time.switch(at(ms), to);
+        }
+        let Spent { busy, receiver_limited, buffer_limited } = time.so_far(at(201));
+        let expected = [30 + 20 + 7 + 1, 20, 7].map(Duration::from_millis);
+        assert_eq!([busy, receiver_limited, buffer_limited], expected);
+    }
+}

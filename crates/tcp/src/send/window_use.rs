@@ -74,3 +74,45 @@ impl WindowUse {
         self.most_out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 7661 and Linux's tcp_cwnd_validate: the record lasts for a round trip, and a full window replaces it.
+    #[test]
+    fn the_record_of_a_round_trip_is_replaced_by_a_fuller_one() {
+        let mut used = WindowUse::default();
+        let mut note = |sent: bool, full, left, una, nxt| {
+            if sent {
+                used.on_sent();
+            }
+            (used.note(full, left, una, nxt), used.was_cwnd_limited(), used.most_out())
+        };
+        assert_eq!(note(true, false, true, 0, 1000), (true, false, 1000));
+        assert_eq!(note(true, false, true, 0, 3000), (true, false, 3000), "more than before");
+        assert_eq!(note(true, false, true, 500, 3200), (true, false, 3000), "less than before");
+        assert_eq!(note(true, true, true, 600, 2600), (true, true, 2000), "a full window counts");
+        assert_eq!(note(true, false, true, 700, 5700), (true, true, 2000), "it counts for the round trip");
+        assert_eq!(note(true, false, true, 2600, 5700), (true, false, 3100), "the next round trip");
+        // Without new data, only a full window that stops data is recorded.
+        assert_eq!(note(false, false, true, 6000, 6100), (false, false, 3100));
+        assert_eq!(note(false, true, false, 6000, 6100), (false, false, 3100));
+        assert_eq!(note(false, true, true, 6000, 6100), (true, true, 100));
+    }
+
+    /// RFC 2861 section 3.1.
+    #[test]
+    fn an_unused_window_is_reported_after_one_rto() {
+        let (mut used, rto) = (WindowUse::default(), Duration::from_millis(300));
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        used.forget_used(at(1000));
+        assert_eq!(used.unused_for(at(1100), 5000, rto), None);
+        assert_eq!(used.unused_for(at(1299), 3000, rto), None);
+        assert_eq!(used.unused_for(at(1300), 3000, rto), Some(5000));
+        used.wait(at(1400));
+        assert_eq!((used.unused_for(at(1699), 0, rto), used.unused_for(at(1700), 0, rto)), (None, Some(5000)));
+        used.forget_used(at(1700));
+        assert_eq!(used.unused_for(at(2000), 100, rto), Some(100));
+    }
+}

@@ -12,4 +12,4 @@ mod profiles;
 mod scripts;
 mod settings;
 mod story;
-mod witness;
+pub(crate) mod witness;

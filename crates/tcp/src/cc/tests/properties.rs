@@ -220,3 +220,39 @@ fn with_abe_a_mark_reduces_the_window_less_than_a_loss() {
         assert_eq!((left(false, Signal::Loss), left(false, Signal::EcnEcho)), (loss, loss), "{name}");
     }
 }
+
+/// The test path itself: a line of one segment per ms, an RTT of 100 ms, a queue of 20 segments.
+#[test]
+fn the_test_path_delivers_at_its_rate_and_drops_at_its_queue() {
+    let path_with = |segments: u64, mark_from| {
+        let (record, controller) = crate::tests::witness::Witness::with_record(&crate::Profile::linux_6_1(), MSS);
+        let mut path = Path::new(controller, MSS as f64 * 8.0 / 1000.0, Duration::from_millis(100), 20);
+        path.mark_from = mark_from;
+        path.controller.adopt(path.now, Bytes::new(segments * MSS), Some(Bytes::new(MSS)));
+        (path, record)
+    };
+    // Ten segments per round trip: the first is acknowledged after 101 ms, and the line is idle afterwards.
+    let (mut path, record) = path_with(10, None);
+    path.run(Duration::from_millis(105));
+    assert_eq!((path.delivered, path.losses), (5, 0));
+    let acks = record.acks();
+    assert_eq!(acks.len(), 5);
+    for (number, (ack, state)) in (0u64..).zip(&acks) {
+        assert_eq!(ack.rtt, Some(Duration::from_millis(101 + number)), "each waits for those before it");
+        assert_eq!((ack.delivered, ack.segments, ack.marked), (Bytes::new(MSS), 1, Bytes::ZERO));
+        assert_eq!((state.delivered, state.una), (Bytes::new((number + 1) * MSS), (number + 1) * MSS));
+        assert_eq!((ack.rate.lost, ack.ecn_echo, ack.in_recovery), (Bytes::ZERO, false, false));
+        assert_eq!(ack.prior_in_flight, Bytes::new(10 * MSS));
+    }
+    assert_eq!((acks[0].0.rate.delivered, acks[0].0.rate.interval), (Bytes::new(MSS), Duration::from_millis(101)));
+    assert_eq!((acks[4].0.rate.delivered, acks[4].0.rate.tx_in_flight), (Bytes::new(5 * MSS), Bytes::new(5 * MSS)));
+    // 30 segments at once: 20 wait and one is sent, so nine are lost.
+    let (mut path, record) = path_with(30, Some(10));
+    path.run(Duration::from_millis(110));
+    assert_eq!(path.losses, 0, "their ACKs would follow those of the delivered segments");
+    assert!(record.acks().iter().all(|(ack, _)| !ack.ecn_echo), "the first segments found a short queue");
+    path.run(Duration::from_millis(20));
+    assert_eq!((path.losses, path.signals.len()), (10, 1));
+    let marked = record.acks().iter().filter(|(ack, _)| ack.ecn_echo && ack.marked == Bytes::new(MSS)).count();
+    assert_eq!(marked, 10, "the second half of the queue");
+}
