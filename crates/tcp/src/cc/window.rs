@@ -459,7 +459,7 @@ mod tests {
             grown.reno_cong_avoid(segments * MSS);
             assert_eq!(grown.segments(), expected);
         }
-        // Of the 25 segments, two windows of 12 were used.
+        // Two windows of 12 segments used 24 of the 25 segments.
         grown.reno_cong_avoid(12 * MSS);
         assert_eq!(grown.segments(), 14);
         grown.reno_cong_avoid(MSS);

@@ -1,4 +1,5 @@
-//! What a connection tells its congestion control about ACKs, losses and the path (see [`crate::Controller`]).
+//! The calls by which a connection notifies its congestion control of ACKs, losses and the path (see
+//! [`crate::Controller`]).
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux};
 use crate::ack_policy::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
@@ -99,7 +100,7 @@ fn sacks_and_losses_are_described() {
     assert_eq!(lost.len(), 1);
     assert_eq!((lost[0].start, lost[0].end, lost[0].tx_in_flight), (0, 1000, segments(1)));
     assert_eq!((lost[0].lost_since_sent, lost[0].app_limited), (segments(1), false));
-    // The loss is told before the signal, and the signal before the ACK.
+    // The connection notifies the controller of the loss, then of the signal, then of the ACK.
     let order: Vec<&str> = told
         .iter()
         .map(|(_, told)| match told {
@@ -195,7 +196,7 @@ fn an_idle_period_restarts_the_window() {
     }
 }
 
-/// A policy that acknowledges at once and records what it is told about this end's sender.
+/// A policy that acknowledges at once and records the state of this end's sender.
 #[derive(Debug)]
 struct Reader(Arc<Mutex<Vec<(u64, u32, SenderView)>>>);
 
