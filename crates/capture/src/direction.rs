@@ -467,7 +467,7 @@ impl Direction {
 /// starts.
 fn note_loss(episode: &mut Option<Episode>, at: u64, wait: u64, waits: Waits) -> bool {
     let is_first = episode.is_none();
-    episode.get_or_insert(Episode { wait, most: wait, until: at + waits.floor + wait });
+    episode.get_or_insert(Episode { wait, most: wait, until: at.saturating_add(waits.floor + wait) });
     is_first
 }
 
