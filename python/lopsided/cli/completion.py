@@ -173,7 +173,30 @@ def _group(name: str, *more: Candidate) -> _Known:
 
 
 def _words(*words: str) -> _Known:
-    return lambda _line, _word: ((word, "") for word in words)
+    return _named(lambda _line: words)
+
+
+def _named(names: Callable[[_Line], Iterable[str]]) -> _Known:
+    """Returns a function that completes names that have no description."""
+    return lambda line, _word: ((name, "") for name in names(line))
+
+
+def _plots(_line: _Line) -> Iterable[str]:
+    from lopsided.views.plot import KINDS
+
+    return KINDS
+
+
+def _metrics(_line: _Line) -> Iterable[str]:
+    from lopsided.studies.options import METRICS
+
+    return METRICS
+
+
+def _quantities(_line: _Line) -> Iterable[str]:
+    from lopsided.studies.compare import QUANTITIES
+
+    return (f"{quantity}=" for quantity in QUANTITIES)
 
 
 def _kinds(_line: _Line, _word: str) -> Iterator[Candidate]:
@@ -210,18 +233,6 @@ def _chapters(line: _Line, _word: str) -> Iterator[Candidate]:
         yield from ((chapter, "") for chapter in papers.load(line.positional[0]).chapters)
 
 
-def _plots(_line: _Line, _word: str) -> Iterator[Candidate]:
-    from lopsided.views.plot import KINDS
-
-    return ((kind, "") for kind in KINDS)
-
-
-def _metrics(_line: _Line, _word: str) -> Iterator[Candidate]:
-    from lopsided.studies.options import METRICS
-
-    return ((metric, "") for metric in METRICS)
-
-
 def _goals(line: _Line, _word: str) -> Iterator[Candidate]:
     """Yields the names of the metrics: `METRIC` for all flows together, and `METRIC.FLOW` for each flow."""
     from lopsided.studies.options import METRICS
@@ -230,12 +241,6 @@ def _goals(line: _Line, _word: str) -> Iterator[Candidate]:
         yield metric, "of all flows"
         for flow in _flow_names(line.scenario):
             yield f"{metric}.{flow}", f"of {flow}"
-
-
-def _quantities(_line: _Line, _word: str) -> Iterator[Candidate]:
-    from lopsided.studies.compare import QUANTITIES
-
-    return ((f"{quantity}=", "") for quantity in QUANTITIES)
 
 
 def _remedies(_line: _Line, _word: str) -> Iterator[Candidate]:
@@ -259,26 +264,10 @@ def _cases(line: _Line, _word: str) -> Iterator[Candidate]:
         yield from ((case.key, case.title) for case in cases.load(name).case)
 
 
-def _framings(_line: _Line, _word: str) -> Iterator[Candidate]:
-    return _choices(_schema()["$defs"]["direction"]["properties"]["framing"])
-
-
-def _interfaces(_line: _Line, _word: str) -> Iterator[Candidate]:
-    return ((path.name, "") for path in sorted(Path("/sys/class/net").glob("*")))
-
-
-def _flows(line: _Line, _word: str) -> Iterator[Candidate]:
-    return ((name, "") for name in _flow_names(line.scenario))
-
-
 def _links(line: _Line, _word: str) -> Iterator[Candidate]:
     yield from ((name, "") for name in _names(line.scenario, ["topology", "link"]))
     if "link" in line.scenario:
         yield "link", "the access line"
-
-
-def _hosts(line: _Line, _word: str) -> Iterator[Candidate]:
-    return ((name, "") for name in _names(line.scenario, ["host"]))
 
 
 # --- keys of a scenario -------------------------------------------------------------------------------------------
@@ -392,6 +381,7 @@ def _choices(shape: Tree) -> Iterator[Candidate]:
 _WORLDS = _words("sim", "kernel", "live")
 _QUEUE = _group("queues")
 _CONTROL = _group("controls")
+_INTERFACES = _named(lambda _line: sorted(path.name for path in Path("/sys/class/net").glob("*")))
 VALUES: Mapping[str | tuple[str, str], _Known] = {
     "--set": _settings,
     "--over": _settings,
@@ -401,7 +391,7 @@ VALUES: Mapping[str | tuple[str, str], _Known] = {
     "--profile": _group("stacks"),
     "--preset": _group("presets"),
     "--workload": _group("workloads"),
-    "--framing": _framings,
+    "--framing": lambda _line, _word: _choices(_schema()["$defs"]["direction"]["properties"]["framing"]),
     "--queue": _QUEUE,
     "--queue-up": _QUEUE,
     "--queue-down": _QUEUE,
@@ -419,26 +409,26 @@ VALUES: Mapping[str | tuple[str, str], _Known] = {
     ("aqm", "--world"): _several(_WORLDS),
     ("reproduce", "--world"): _words("sim", "live"),
     "--kernel": _words("timetravel", "6.1", "6.12", "uml", "host"),
-    "--metric": _metrics,
+    "--metric": _named(_metrics),
     "--maximise": _goals,
     "--maximize": _goals,
     "--minimise": _goals,
     "--minimize": _goals,
     "--subject-to": _goals,
-    "--tolerance": _quantities,
+    "--tolerance": _named(_quantities),
     ("compare", "--ignore"): _several(_words("psh", "window", "sack", "timestamps", "ecn", "syn_options", "time")),
-    "--flow": _flows,
+    "--flow": _named(lambda line: _flow_names(line.scenario)),
     ("aqm", "--link"): _links,
     ("ackpath", "--link"): _links,
-    "--ours": _hosts,
+    "--ours": _named(lambda line: _names(line.scenario, ["host"])),
     "--dask": _words("local"),
     ("list", "KIND"): _kinds,
-    ("plot", "KIND"): _plots,
+    ("plot", "KIND"): _named(_plots),
     ("cite", "PAPERS"): _papers,
     ("reproduce", "PAPER"): _papers_and_all,
     ("reproduce", "--figure"): _figures,
     ("reproduce", "--chapter"): _chapters,
-    ("shape", "INTERFACE"): _interfaces,
-    ("reflect", "--interface"): _interfaces,
+    ("shape", "INTERFACE"): _INTERFACES,
+    ("reflect", "--interface"): _INTERFACES,
 }
 """Functions that complete values. A key is an argument, or a command and an argument."""
