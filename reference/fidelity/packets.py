@@ -199,6 +199,7 @@ def render(records: Records) -> str:
         for group in GROUPS
         for control in (*PLAIN, None)
     }
+    differing = [one for one in found.values() if ("first", "packets") in one.values]
     heads = (
         "traffic | control | cells | packets | packets before the first difference"
         " | packets before the first different packet | seconds"
@@ -217,7 +218,14 @@ def render(records: Records) -> str:
         "",
         *promises.rows(promised(groups)),
         *section("Medians", table(heads, _median_rows(groups))),
-        *section("Every cell", rows(list(found.values()))),
+        *section(
+            "Cells with a difference",
+            paragraph(
+                f"In {len(found) - len(differing)} cells, all fields of all packets are equal until the end. The table",
+                "lists the other cells. The results of all cells are in [packets.csv](packets.csv).",
+            ),
+            rows(differing),
+        ),
     ]
     return "\n".join(lines)
 
@@ -246,7 +254,7 @@ def probes() -> list[Probe]:
 
 
 def rows(found: Sequence[Measurement]) -> list[str]:
-    """Returns a Markdown table with one row per measured cell."""
+    """Returns a Markdown table with one row per cell."""
     heads = (
         "cell | packets | packets before the first difference | s | fields | flow | host"
         " | packets before the first different packet | s | fields | flow | host"
