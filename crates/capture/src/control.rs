@@ -274,9 +274,8 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
         (fits, weights) = (Vec::new(), Vec::new());
     }
     let mut unlisted = fits.iter().map(Fit::log_likelihood_of_unlisted).fold(UNLISTED, f64::min);
-    if let Some((fit, weight)) = fits.iter().zip(&weights).max_by(|one, other| one.1.total_cmp(other.1))
-        && fit.is_unlike()
-    {
+    let best = fits.iter().zip(&weights).max_by(|one, other| one.1.total_cmp(other.1));
+    if let Some((_, weight)) = best.filter(|(fit, _)| fit.is_unlike()) {
         unlisted = unlisted.max(weight + UNLIKE);
     }
     // Without an indicator, BBR is one of many congestion controls that are not replayed.
