@@ -17,6 +17,7 @@ import lopsided as lop
 from lopsided.studies import packets
 from lopsided.worlds.kernel import KernelUnavailable, Overloaded, SelfCheckFailed, Unsupported, backend, cleanup
 from lopsided.worlds.kernel.guest import tcp_info
+from lopsided.worlds.kernel.watchdog import _is_exiting as is_exiting
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]
 
@@ -253,6 +254,13 @@ def test_the_folder_is_removed_if_the_program_fails_just_before_the_caller_ends(
         time.sleep(0.2)
     assert watchdog.returncode == 1
     assert not folder.exists()
+
+
+def test_a_process_that_ends_is_told_apart_from_a_process_that_runs():
+    with subprocess.Popen(["true"]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert is_exiting(ended.pid)
+        assert not is_exiting(os.getpid())
 
 
 def wait_for(condition, seconds: float = 60.0) -> bool:

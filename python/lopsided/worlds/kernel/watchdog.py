@@ -21,6 +21,8 @@ ADDR_NO_RANDOMIZE = 0x0040000
 URGENCY = 10
 CLOSE_MS = 1000
 """After a program has failed, the watchdog waits this long for the end of the caller."""
+EXIT_MS = 120_000
+"""The same if the caller already exits. The kernel may need seconds to remove the caller's network interfaces."""
 
 
 def prepare(time: str) -> None:
@@ -30,6 +32,15 @@ def prepare(time: str) -> None:
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENCY))
     ctypes.CDLL(None).personality(ADDR_NO_RANDOMIZE)
+
+
+def _is_exiting(pid: int) -> bool:
+    """Returns true if the process has ended or ends. The kernel releases its memory, which contains the command line,
+    before it closes the files (do_exit)."""
+    try:
+        return not Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return True
 
 
 def main(folder: str, command: list[str]) -> int:
@@ -50,7 +61,7 @@ def main(folder: str, command: list[str]) -> int:
         # If the caller is killed, the kernel closes the caller's files one after the other. The program may therefore
         # fail before this end of the pipe is closed.
         poll.unregister(pidfd)
-        abandoned = bool(poll.poll(CLOSE_MS))
+        abandoned = bool(poll.poll(EXIT_MS if _is_exiting(os.getppid()) else CLOSE_MS))
     if abandoned:
         shutil.rmtree(folder, ignore_errors=True)
     return status
