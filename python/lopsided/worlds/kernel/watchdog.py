@@ -22,7 +22,7 @@ URGENCY = 10
 CLOSE_MS = 1000
 """After a program has failed, the watchdog waits this long for the end of the caller."""
 EXIT_MS = 120_000
-"""The same if the caller already exits. The kernel may need seconds to remove the caller's network interfaces."""
+"""The same limit if the caller is already exiting. The kernel may need seconds to remove the caller's interfaces."""
 
 
 def prepare(time: str) -> None:
@@ -35,8 +35,8 @@ def prepare(time: str) -> None:
 
 
 def _is_exiting(pid: int) -> bool:
-    """Returns true if the process has ended or ends. The kernel releases its memory, which contains the command line,
-    before it closes the files (do_exit)."""
+    """Returns true if the process has ended or is exiting. An exiting process has no command line, because the kernel
+    releases the memory of a process before it closes its files (do_exit)."""
     try:
         return not Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
