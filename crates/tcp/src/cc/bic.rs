@@ -220,6 +220,21 @@ mod tests {
         assert_eq!((window.segments(), bic.computed), (17, None));
     }
 
+    /// Linux's delayed_ack: a moving average over 16 ACKs, at most 1024 segments.
+    #[test]
+    fn the_segments_per_ack_are_averaged_and_bounded() {
+        let after = |per_ack, segments, ca_state| {
+            let mut bic = Bic { per_ack, ..Bic::new(&setup()) };
+            let ack = Acked { segments, ca_state, ..acked(1, Duration::ZERO) };
+            let window = Window::new(lopsided_core::Bytes::new(100), crate::ByteCounting::Delivered);
+            bic.on_arrival(Time::ZERO, &ack, &path_state(), &window);
+            bic.per_ack
+        };
+        assert_eq!(after(160, 26, CaState::Open), 160 - 10 + 26);
+        assert_eq!(after(160, 26, CaState::Recovery), 160);
+        assert_eq!(after(160, u32::MAX, CaState::Open), 16 * 1024);
+    }
+
     #[test]
     fn the_age_of_the_growth_is_counted_in_whole_ticks() {
         let every = |micros| {

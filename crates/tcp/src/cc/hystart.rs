@@ -308,4 +308,21 @@ mod tests {
         assert_eq!(rises(Limits::Linux), [ms(4), ms(100) / 8]);
         assert_eq!(rises(Limits::Ns3), [ms(10), ms(100)]);
     }
+
+    /// Linux's HYSTART_MIN_SAMPLES: the RTT of a round counts after eight samples.
+    #[test]
+    fn the_rtt_of_a_round_counts_after_eight_samples() {
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        window.set_mss(path_state().mss);
+        let (base, risen) = (Duration::from_millis(40), Duration::from_millis(60));
+        let mut found = |segments, samples| {
+            window.set_segments(segments);
+            let path = PathState { una: 1, nxt: 100 * MSS, ..path_state() };
+            let mut train = Train::begin(Limits::Linux, Time::ZERO, &path);
+            // The ACKs are too far apart to form a train.
+            (1..=samples).any(|n| train.watch(Time::ZERO + Duration::from_millis(10 * n), risen, base, &path, &window))
+        };
+        assert_eq!([8, 9].map(|samples| found(100, samples)), [false, true]);
+        assert_eq!([LOW_WINDOW - 1, LOW_WINDOW].map(|segments| found(segments, 20)), [false, true]);
+    }
 }

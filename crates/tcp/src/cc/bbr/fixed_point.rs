@@ -166,5 +166,8 @@ mod tests {
         assert_eq!(expired(22), [(15, 40), (22, 30), (22, 30)]);
         assert_eq!(expired(24), [(24, 30); 3]);
         assert_eq!(after(&[(10, 100), (12, 100)]), [(12, 100); 3]);
+        // Without a sample for a whole window, all values have expired.
+        assert_eq!(after(&[(10, 100), (18, 50)]), [(10, 100), (18, 50), (18, 50)]);
+        assert_eq!(after(&[(10, 100), (19, 50)]), [(19, 50); 3]);
     }
 }

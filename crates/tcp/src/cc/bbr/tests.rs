@@ -345,14 +345,6 @@ fn aggregation_is_forgotten_after_ten_rounds() {
     // At most 100 ms of the bandwidth, rounded down, and at most one window.
     aggregation.extra = [500, 0];
     assert_eq!(aggregation.allowance(bandwidth), 99);
-    aggregation.update(
-        Time::from_nanos(1 << 40),
-        &Acked { rate, ..acked(90, Duration::ZERO) },
-        false,
-        bandwidth,
-        20,
-        MSS,
-    );
     aggregation.extra = [0, 0];
     aggregation.update(
         Time::from_nanos(1 << 40),
@@ -393,6 +385,7 @@ fn an_interval_of_the_policer_has_bounds() {
     assert_eq!(judged(17, 47_600, 23_800, 480, 0), None, "too many rounds");
     assert_eq!(judged(4, 51_200, 10_000, 512, 0), Some(100_000), "50/256 of the delivered bytes are lost");
     assert_eq!(judged(4, 51_200, 9_996, 512, 0), None);
+    assert_eq!(judged(4, 4_000, 4_000, 1, 0), Some(4_000_000), "an interval of 1 ms");
     assert_eq!(judged(4, 48_000, 24_000, 480, 2), None, "an application limits the rate");
 }
 

@@ -1,5 +1,6 @@
 use super::path::{MSS, Path, acked, controller, path_state, setup};
 use crate::cc::{Acked, CONTROLLERS, Controller, PathState, RateSample, Signal, build};
+use crate::tests::witness::Told;
 use crate::{ByteCounting, CaState};
 use lopsided_core::{Bytes, Duration, Time};
 use proptest::prelude::*;
@@ -244,6 +245,8 @@ fn the_test_path_delivers_at_its_rate_and_drops_at_its_queue() {
         assert_eq!((ack.rate.lost, ack.ecn_echo, ack.in_recovery), (Bytes::ZERO, false, false));
         assert_eq!(ack.prior_in_flight, Bytes::new(10 * MSS));
     }
+    let share = path.run(Duration::from_millis(5));
+    assert!((share - 1.0).abs() < 1e-9, "the line was busy in these 5 ms: {share}");
     assert_eq!((acks[0].0.rate.delivered, acks[0].0.rate.interval), (Bytes::new(MSS), Duration::from_millis(101)));
     assert_eq!((acks[4].0.rate.delivered, acks[4].0.rate.tx_in_flight), (Bytes::new(5 * MSS), Bytes::new(5 * MSS)));
     // 30 segments at once: 20 wait and one is sent, so nine are lost.
@@ -253,6 +256,25 @@ fn the_test_path_delivers_at_its_rate_and_drops_at_its_queue() {
     assert!(record.acks().iter().all(|(ack, _)| !ack.ecn_echo), "the first segments found a short queue");
     path.run(Duration::from_millis(20));
     assert_eq!((path.losses, path.signals.len()), (10, 1));
-    let marked = record.acks().iter().filter(|(ack, _)| ack.ecn_echo && ack.marked == Bytes::new(MSS)).count();
+    let told = record.take();
+    let lost: Vec<_> =
+        told.iter().filter_map(|(_, told)| if let Told::Lost(lost) = told { Some(lost) } else { None }).collect();
+    for (place, lost) in (20u64..).zip(&lost) {
+        assert_eq!((lost.start, lost.end), (place * MSS, (place + 1) * MSS));
+        assert_eq!(lost.tx_in_flight, Bytes::new(lost.end));
+    }
+    assert_eq!(lost.len(), 10);
+    let acks = told.iter().filter_map(|(_, told)| if let Told::Ack(ack, _) = told { Some(ack) } else { None });
+    let marked = acks.filter(|ack| ack.ecn_echo && ack.marked == Bytes::new(MSS)).count();
     assert_eq!(marked, 10, "the second half of the queue");
+}
+
+/// The description of an ACK for tests of controllers.
+#[test]
+fn an_ack_of_segments_describes_whole_segments_in_flight() {
+    let Acked { delivered, cumulative, segments, rtt, newest_rtt, forward_ms, prior_in_flight, .. } =
+        acked(3, Duration::from_millis(20));
+    assert_eq!([delivered, cumulative, prior_in_flight], [Bytes::new(3 * MSS); 3]);
+    assert_eq!((segments, forward_ms), (3, Some(20)));
+    assert_eq!([rtt, newest_rtt], [Some(Duration::from_millis(20)); 2]);
 }
