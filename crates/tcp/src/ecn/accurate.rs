@@ -314,10 +314,7 @@ impl AccEcnSender {
             let estimate = (marked * segments).div_ceil(delivery.octets);
             return most.min(count + (estimate & !7));
         }
-        if marked > count * delivery.mss {
-            return most;
-        }
-        if marked < most * delivery.mss / 2 { count } else { most }
+        if marked > count * delivery.mss { most } else { count }
     }
 }
 

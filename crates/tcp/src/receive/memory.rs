@@ -146,7 +146,7 @@ impl Memory {
     pub fn establish(&mut self, filling: Filling) {
         let (room, mss) = (self.share.window_of(self.size), filling.own());
         // tcp_init_buffer_space: keep space for one segment in reserve.
-        self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
+        self.bound = room.saturating_sub(mss).max(2 * mss).min(room);
         // tcp_select_initial_window: limit the window to the largest value that the header field can express.
         self.bound = self.bound.min(LARGEST_UNSCALED << filling.scale);
         self.threshold = filling.offered.min(self.bound);
@@ -472,5 +472,29 @@ mod tests {
         let mut small = Memory::new(&profile(BufferRule::Fixed(Bytes::new(10_000))), 0, WindowShare::Half);
         small.establish(filling(0, 65_535, 0));
         assert_eq!((small.bound, small.space), (10_000 - MSS, 5000), "half of the buffer");
+    }
+    /// `tcp_init_buffer_space` keeps one segment in reserve, but offers two segments if the buffer has them.
+    #[test]
+    fn a_buffer_of_less_than_three_segments_offers_two_segments_or_all() {
+        let bound = |octets| {
+            let mut memory = Memory::new(&profile(BufferRule::Fixed(Bytes::new(octets))), 0, WindowShare::Half);
+            memory.establish(filling(0, octets, 0));
+            memory.bound
+        };
+        assert_eq!(
+            [1500, 2 * MSS, 2 * MSS + 500, 3 * MSS, 4 * MSS].map(bound),
+            [1500, 2 * MSS, 2 * MSS, 2 * MSS, 3 * MSS]
+        );
+    }
+
+    /// `tcp_grow_window`: the window opens by at least twice the length of the segment.
+    #[test]
+    fn a_long_segment_opens_the_window_by_twice_its_length() {
+        let mut memory = Memory::new(&profile(AUTO), 768, WindowShare::Half);
+        memory.threshold = 10_000;
+        assert!(memory.grow(5000, true, filling(0, 10_000, 10_000)));
+        assert_eq!(memory.threshold, 20_000);
+        assert!(memory.grow(1000, true, filling(0, 10_000, 10_000)));
+        assert_eq!(memory.threshold, 20_000 + 2 * MSS);
     }
 }

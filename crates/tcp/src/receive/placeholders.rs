@@ -130,4 +130,25 @@ mod tests {
         assert!(round(&mut placeholders, 0, 1_000_000));
         assert!(!round(&mut placeholders, 1, 30));
     }
+
+    /// The number of losses among n segments has the standard deviation sqrt(n p (1 - p)).
+    #[test]
+    fn the_margin_counts_standard_deviations() {
+        let passes = |missing| {
+            let mut placeholders = Placeholders::new(0.1, 4);
+            placeholders.window.missing = missing * u64::from(MSS);
+            placeholders.passes(100 * u64::from(MSS), MSS)
+        };
+        // 10 expected losses plus 4 times sqrt(9).
+        assert_eq!([21, 22, 23].map(passes), [false, false, true]);
+    }
+
+    #[test]
+    fn adjacent_ranges_are_joined_and_all_octets_counted() {
+        let mut placeholders = Placeholders::new(0.1, 4);
+        for range in [0..10, 10..30, 40..50] {
+            placeholders.note(range);
+        }
+        assert_eq!((placeholders.take(), placeholders.octets), (vec![0..30, 40..50], 40));
+    }
 }

@@ -126,7 +126,7 @@ impl Reassembly {
     pub fn gaps_before(&self, start: u64) -> Vec<Range<u64>> {
         let mut gaps = Vec::new();
         let mut reached = self.next;
-        for (from, to) in self.held.touching(self.next, start).take_while(|(from, _)| *from < start) {
+        for (from, to) in self.held.touching(self.next, start) {
             gaps.push(reached..from);
             reached = to;
         }

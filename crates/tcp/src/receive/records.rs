@@ -94,7 +94,7 @@ impl Records {
             Some((last, _)) if *last >= start => self.held.partition_point(|(at, _)| *at < start),
             _ => self.held.len(),
         };
-        while self.held.get(place).is_some_and(|(at, held)| *at < end && held.end <= end) {
+        while self.held.get(place).is_some_and(|(_, held)| held.end <= end) {
             self.held.remove(place);
         }
         let before = place.checked_sub(1).map(|before| &mut self.held[before].1);
