@@ -117,7 +117,9 @@ fn the_delivery_rate_is_measured_only_if_a_controller_or_a_report_needs_it() {
         assert!(pair.transfer(&pattern(300_000, 0), &[], LIMIT));
         (pair.client.info(pair.now).delivery_rate.is_some(), pair.sent)
     };
-    for (name, unreported) in [("reno", false), ("bbr", true)] {
+    for (name, unreported) in
+        [("reno", false), ("prague", false), ("dctcp", false), ("westwood", false), ("bbr", true), ("bbr3", true)]
+    {
         let (measured, segments) = run(true, name);
         assert!(measured);
         assert_eq!(run(false, name), (unreported, segments), "{name}");

@@ -197,3 +197,19 @@ fn only_a_plain_syn_begins_a_handshake() {
     let listener = listener(8);
     assert!(format!("{listener:?}").contains("backlog: 8"));
 }
+
+#[test]
+fn a_listener_is_finished_only_if_it_is_closed_and_has_sent_all_resets() {
+    let mut listener = listener(8);
+    assert!(!listener.is_finished(), "it is open");
+    let mut caller = client(0);
+    let syn = caller.poll_segment(Time::ZERO).expect("a SYN");
+    listener.handle_segment(Time::ZERO, caller.local(), &syn.header, &syn.payload, Ecn::NotEct);
+    listener.close();
+    assert!(!listener.is_finished(), "the half-open connection has to be reset");
+    while listener.poll_segment(Time::ZERO).is_some() {}
+    assert!(listener.is_finished());
+    listener.handle_segment(Time::ZERO, caller.local(), &syn.header, &syn.payload, Ecn::NotEct);
+    assert!(!listener.is_finished(), "a SYN has to be refused");
+    assert!(listener.poll_segment(Time::ZERO).is_some() && listener.is_finished());
+}

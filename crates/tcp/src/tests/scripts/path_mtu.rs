@@ -86,6 +86,9 @@ fn a_message_about_data_that_is_not_outstanding_is_ignored() {
     t.too_big(210, 9001, 840);
     assert_eq!(t.info().snd_mss.get(), 1000);
     assert_eq!(t.info().counters.retransmits, 0);
+    // Linux also accepts SND.NXT (`between`).
+    t.too_big(220, 10_001, 840);
+    assert_eq!(t.info().snd_mss.get(), 800);
 }
 
 #[test]

@@ -575,3 +575,44 @@ fn a_recovery_without_prr_ends_without_a_burst() {
     t.expect_cwnd(3);
     t.expect_ssthresh(5);
 }
+
+/// RFC 6582 section 3.2: an ACK of exactly the recovery point ends the recovery. Retransmissions may cause duplicate ACKs
+/// of this point, so two of them start no other recovery.
+#[test]
+fn without_sack_an_ack_of_the_recovery_point_leaves_new_data_in_disorder() {
+    let profile =
+        Profile { loss_detection: LossDetection::Rfc6675, cwnd_reduction: CwndReduction::Immediate, ..linux() };
+    let mut t = ten_out(profile.clone(), true);
+    for n in 0..10 {
+        t.deliver(200 + n, "ack 1");
+    }
+    t.expect_ca_state(CaState::Recovery);
+    assert!(t.connection.send.flight.nxt() > 12_000, "duplicates release new data");
+    t.deliver(300, "ack 12001");
+    t.expect_ca_state(CaState::Disorder);
+    for n in 0..2 {
+        t.deliver(310 + n, "ack 12001");
+    }
+    assert_eq!(t.info().counters.fast_retransmits, 1);
+    // Nothing is outstanding beyond the recovery point.
+    let mut t = Script::established(profile, NO_SACK);
+    t.sends_train(100, 5_000, 1, 5_001);
+    for n in 0..3 {
+        t.deliver(200 + n, "ack 1");
+    }
+    t.expect_ca_state(CaState::Recovery);
+    t.deliver(300, "ack 5001");
+    t.expect_ca_state(CaState::Open);
+}
+
+/// RFC 6675 section 2: with SACK, only an ACK that SACKs new data is a duplicate acknowledgement.
+#[test]
+fn rfc_6675_ignores_duplicates_without_sack_blocks() {
+    let mut t = ten_out(Profile { loss_detection: LossDetection::Rfc6675, ..linux() }, false);
+    for n in 0..5 {
+        t.deliver(200 + n, "ack 1");
+    }
+    assert_eq!(t.info().counters.retransmits, 0);
+    t.deliver(210, "ack 1 sack 9001:10001");
+    assert_eq!(t.info().counters.retransmits, 1, "the count of duplicates is reached");
+}

@@ -167,6 +167,21 @@ fn the_user_timeout_ends_a_connection_before_the_last_retransmission() {
     t.expect_event(ConnEvent::Failed(ConnError::TimedOut));
 }
 
+/// RFC 5482 section 2: the timeout limits the time without an acknowledgement of the data. A duplicate ACK acknowledges
+/// none.
+#[test]
+fn a_duplicate_ack_does_not_extend_the_user_timeout() {
+    let mut t = established(linux());
+    t.connection.set_user_timeout(Some(Duration::from_millis(1000)));
+    t.sends(100, 1000, "1:1001 .");
+    t.expect(400, "1:1001 .");
+    t.expect(700, "1:1001 .");
+    t.inject(800, "ack 1");
+    t.expect(1300, "1:1001 .");
+    t.expect_nothing_until(1700);
+    t.expect_event(ConnEvent::Failed(ConnError::TimedOut));
+}
+
 #[test]
 fn the_user_timeout_ends_a_connection_with_a_closed_window() {
     let mut t = established(linux());
