@@ -63,10 +63,19 @@ impl RoundRtt {
             RoundRtt { open: true, round: Round::begin(path), ca_state: Some(path.ca_state), ..RoundRtt::default() };
     }
 
-    /// Returns the base RTT and the minimum RTT of this round, in ns; `None` without a sample.
-    pub fn pair(&self) -> Option<(u64, u64)> {
-        Some((self.base?.as_nanos(), self.min?.as_nanos()))
+    /// Returns the RTTs of this round; `None` without a sample.
+    pub fn rtts(&self) -> Option<Rtts> {
+        Some(Rtts { base: self.base?.as_nanos(), min: self.min?.as_nanos() })
     }
+}
+
+/// The RTTs of one round, in ns. The difference is the queueing delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rtts {
+    /// The minimum RTT since the last idle period.
+    pub base: u64,
+    /// The minimum RTT of the round.
+    pub min: u64,
 }
 
 /// Computes `window * part / whole` without overflow.

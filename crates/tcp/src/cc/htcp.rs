@@ -27,14 +27,16 @@ const BETA_MIN: u64 = 64;
 const BETA_MAX: u64 = 102;
 /// Number of RTTs per second at which the growth is not scaled (an RTT of 100 ms).
 const REFERENCE_RTTS: u64 = 10;
-/// Minimum and maximum of the divisor that scales the growth, in units of 1/8.
-const SCALE: (u64, u64) = (4, 80);
+/// Minimum of the divisor that scales the growth, in units of 1/8.
+const SCALE_MIN: u64 = 4;
+/// Maximum of this divisor.
+const SCALE_MAX: u64 = 80;
 /// If RTTmin is at most this long, beta is 0.5 and does not depend on RTTmax.
 const LEAST_RTT: Duration = Duration::from_millis(10);
 /// Maximum by which one sample may raise RTTmax.
 const RTT_STEP: Duration = Duration::from_millis(20);
-/// RTTmax - RTTmin is multiplied by this fraction after each congestion event.
-const RTT_MEMORY: (u64, u64) = (95, 100);
+/// After each congestion event, RTTmax - RTTmin is reduced to this percentage.
+const RTT_MEMORY_PERCENT: u64 = 95;
 
 /// H-TCP's growth and reduction. All times are in ticks, except the field `tick`.
 #[derive(Debug)]
@@ -179,7 +181,7 @@ fn scaled_increase(since: u64, min_rtt: Option<u64>, hz: u64) -> u64 {
     match min_rtt {
         // The divisor is rounded down to 1/8.
         Some(min) if min > 0 => {
-            let eighths = (hz as u64 * 8 / (REFERENCE_RTTS * min)).clamp(SCALE.0, SCALE.1);
+            let eighths = (hz as u64 * 8 / (REFERENCE_RTTS * min)).clamp(SCALE_MIN, SCALE_MAX);
             (factor * 8 / eighths).max(1)
         }
         _ => factor,
@@ -238,7 +240,7 @@ impl WindowAlgorithm for Htcp {
         self.update_beta();
         self.update_alpha(self.ticks(now));
         if let Some(min) = self.min_rtt.filter(|min| self.max_rtt > *min) {
-            self.max_rtt = min + (self.max_rtt - min) * RTT_MEMORY.0 / RTT_MEMORY.1;
+            self.max_rtt = min + (self.max_rtt - min) * RTT_MEMORY_PERCENT / 100;
         }
         self.cwnd_cnt = 0;
         if !matches!(signal, Signal::Timeout { .. }) {

@@ -3,6 +3,7 @@
 
 use super::{Acked, PathState};
 use lopsided_core::{BitRate, Duration, Time};
+use std::ops::RangeInclusive;
 
 /// Pacing rate as a share of the bandwidth. It is below 1, so that the queue stays short (section 5.6.2).
 const PACING_MARGIN: f64 = 0.99;
@@ -81,19 +82,19 @@ impl<const N: usize> MaxOf<N> {
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
     /// The delivered byte counts at the time the first segment was sent, and after the last segment was delivered.
-    octets: Option<(u64, u64)>,
+    octets: Option<RangeInclusive<u64>>,
 }
 
 impl HeldBack {
     /// Extends the range by `in_flight` bytes, which were sent when `delivered` bytes had been delivered.
     pub fn extend(&mut self, delivered: u64, in_flight: u64) {
-        let first = self.octets.map_or(delivered, |(first, _)| first);
-        self.octets = Some((first, delivered.saturating_add(in_flight)));
+        let first = self.octets.as_ref().map_or(delivered, |octets| *octets.start());
+        self.octets = Some(first..=delivered.saturating_add(in_flight));
     }
 
     /// True if a segment belongs to this data. `prior_delivered` is the delivered count when the segment was sent.
     pub fn covers(&self, prior_delivered: u64) -> bool {
-        self.octets.is_some_and(|(first, last)| (first..=last).contains(&prior_delivered))
+        self.octets.as_ref().is_some_and(|octets| octets.contains(&prior_delivered))
     }
 }
 

@@ -7,7 +7,7 @@
 //! Deviations from the paper, as in Linux: slow start doubles the window every round trip, RACK replaces the
 //! retransmission checks, and the estimate uses the round's minimum RTT.
 
-use super::delay::{RoundRtt, share};
+use super::delay::{RoundRtt, Rtts, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
@@ -24,14 +24,14 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// Changes the window at the end of a round. `base` is the base RTT and `rtt` the minimum RTT of the round, in ns.
-    fn adjust(window: &mut Window, octets: u64, base: u64, rtt: u64) {
+    /// Changes the window at the end of a round.
+    fn adjust(window: &mut Window, octets: u64, rtts: Rtts) {
         let cwnd = window.segments();
-        let queued = share(cwnd, rtt - base, base);
+        let queued = share(cwnd, rtts.min - rtts.base, rtts.base);
         if window.in_slow_start() {
             if queued > GAMMA {
                 // Set the window to the BDP at the base RTT, plus one segment.
-                window.set_segments(cwnd.min(share(cwnd, base, rtt) + 1));
+                window.set_segments(cwnd.min(share(cwnd, rtts.base, rtts.min) + 1));
                 window.end_slow_start_at_window();
             } else {
                 window.slow_start(octets);
@@ -73,8 +73,8 @@ impl WindowAlgorithm for Vegas {
                 window.reno_cong_avoid(octets);
             }
         } else if self.rtt.is_over(path) {
-            if let Some((base, rtt)) = self.rtt.pair() {
-                Vegas::adjust(window, octets, base, rtt);
+            if let Some(rtts) = self.rtt.rtts() {
+                Vegas::adjust(window, octets, rtts);
             }
         } else if window.in_slow_start() {
             window.slow_start(octets);
@@ -112,7 +112,7 @@ mod tests {
             window.set_segments(100);
             window.end_slow_start();
             let base = 100_000_000;
-            Vegas::adjust(&mut window, MSS, base, base + queue_ms * 1_000_000);
+            Vegas::adjust(&mut window, MSS, Rtts { base, min: base + queue_ms * 1_000_000 });
             assert_eq!(window.segments(), expected, "{queue_ms} ms of queue");
         }
     }
@@ -122,7 +122,7 @@ mod tests {
         let mut window = Window::new(setup().initial_window, setup().counting);
         window.set_mss(lopsided_core::Bytes::new(MSS));
         window.set_segments(100);
-        Vegas::adjust(&mut window, MSS, 100_000_000, 125_000_000);
+        Vegas::adjust(&mut window, MSS, Rtts { base: 100_000_000, min: 125_000_000 });
         assert_eq!(window.segments(), 81);
         assert!(!window.in_slow_start());
     }

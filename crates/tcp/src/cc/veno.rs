@@ -52,12 +52,12 @@ impl WindowAlgorithm for Veno {
 
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
         let octets = window.acked_bytes_for_growth(ack);
-        let (true, true, Some((base, rtt))) = (self.rtt.open, self.enough, self.rtt.pair()) else {
+        let (true, true, Some(rtts)) = (self.rtt.open, self.enough, self.rtt.rtts()) else {
             window.reno_cong_avoid(octets);
             return;
         };
         let cwnd = window.segments();
-        self.queued = (2 * cwnd).saturating_sub(share(2 * cwnd, base, rtt));
+        self.queued = (2 * cwnd).saturating_sub(share(2 * cwnd, rtts.base, rtts.min));
         let left = window.slow_start(octets);
         if left > 0 {
             let before = window.segments();

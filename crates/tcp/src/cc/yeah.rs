@@ -8,7 +8,7 @@
 //!
 //! The constants are Linux's.
 
-use super::delay::{RoundRtt, share};
+use super::delay::{RoundRtt, Rtts, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
@@ -51,10 +51,11 @@ impl Default for Yeah {
 
 impl Yeah {
     /// Selects the mode at the end of a round, and reduces the window if the queue is long.
-    fn end_round(&mut self, window: &mut Window, base: u64, rtt: u64) {
+    fn end_round(&mut self, window: &mut Window, rtts: Rtts) {
         let cwnd = window.segments();
-        let queued = share(cwnd, rtt - base, rtt);
-        if queued > QUEUE_MAX || rtt - base > base / DELAY_SHARE {
+        let delay = rtts.min - rtts.base;
+        let queued = share(cwnd, delay, rtts.min);
+        if queued > QUEUE_MAX || delay > rtts.base / DELAY_SHARE {
             if queued > QUEUE_MAX && cwnd > self.reno {
                 window.set_segments((cwnd - queued.min(cwnd / DECONGEST_SHARE)).max(self.reno));
                 window.end_slow_start();
@@ -99,8 +100,8 @@ impl WindowAlgorithm for Yeah {
             window.add_one_per(if self.slow_rounds == 0 { cwnd.min(SCALABLE_PER_SEGMENT) } else { cwnd }, left);
         }
         if self.rtt.is_over(path) {
-            if let Some((base, rtt)) = self.rtt.pair().filter(|_| self.rtt.samples > TOO_FEW_SAMPLES) {
-                self.end_round(window, base, rtt);
+            if let Some(rtts) = self.rtt.rtts().filter(|_| self.rtt.samples > TOO_FEW_SAMPLES) {
+                self.end_round(window, rtts);
             }
             self.rtt.begin(path);
         }
@@ -137,11 +138,11 @@ mod tests {
     fn decongestion_removes_the_queue_but_keeps_at_least_renos_window() {
         let (mut yeah, mut window) = (Yeah::default(), window(1000));
         // With a base RTT of 100 ms and an RTT of 111 ms, 99 of the 1000 segments are queued.
-        yeah.end_round(&mut window, 100_000_000, 111_000_000);
+        yeah.end_round(&mut window, Rtts { base: 100_000_000, min: 111_000_000 });
         assert_eq!((window.segments(), yeah.queued), (901, 99));
         assert_eq!(yeah.slow_rounds, 1);
         yeah.reno = 880;
-        yeah.end_round(&mut window, 100_000_000, 150_000_000);
+        yeah.end_round(&mut window, Rtts { base: 100_000_000, min: 150_000_000 });
         assert_eq!(window.segments(), 880);
         assert_eq!(yeah.reno, 881, "Reno gains a segment a round trip");
     }
@@ -158,10 +159,10 @@ mod tests {
     #[test]
     fn fast_mode_returns_when_the_queue_is_short() {
         let (mut yeah, mut window) = (Yeah::default(), window(100));
-        yeah.end_round(&mut window, 100_000_000, 120_000_000);
+        yeah.end_round(&mut window, Rtts { base: 100_000_000, min: 120_000_000 });
         assert_eq!(yeah.slow_rounds, 1, "a fifth of the base RTT in the queue");
         assert_eq!(window.segments(), 100, "but not many segments");
-        yeah.end_round(&mut window, 100_000_000, 105_000_000);
+        yeah.end_round(&mut window, Rtts { base: 100_000_000, min: 105_000_000 });
         assert_eq!(yeah.slow_rounds, 0);
     }
 
@@ -169,10 +170,10 @@ mod tests {
     fn a_long_time_in_fast_mode_forgets_the_competing_reno_flow() {
         let (mut yeah, mut window) = (Yeah { reno: 50, ..Yeah::default() }, window(100));
         for _ in 0..50 {
-            yeah.end_round(&mut window, 100_000_000, 105_000_000);
+            yeah.end_round(&mut window, Rtts { base: 100_000_000, min: 105_000_000 });
         }
         assert_eq!((yeah.reno, yeah.fast_rounds), (50, 50));
-        yeah.end_round(&mut window, 100_000_000, 105_000_000);
+        yeah.end_round(&mut window, Rtts { base: 100_000_000, min: 105_000_000 });
         assert_eq!((yeah.reno, yeah.fast_rounds), (2, 0));
     }
 
@@ -180,7 +181,7 @@ mod tests {
     fn the_queue_is_long_above_80_segments_or_an_eighth_of_the_base_rtt() {
         let slow = |segments, rtt| {
             let (mut yeah, mut window) = (Yeah::default(), window(segments));
-            yeah.end_round(&mut window, 100_000_000, rtt);
+            yeah.end_round(&mut window, Rtts { base: 100_000_000, min: rtt });
             (yeah.slow_rounds, window.segments())
         };
         assert_eq!([slow(100, 112_500_000), slow(100, 112_500_001)], [(0, 100), (1, 100)]);
@@ -225,6 +226,6 @@ mod tests {
         yeah.pkts_acked(Time::ZERO, &ack, &path_state(), &mut window(100));
         assert_eq!(yeah.rtt.samples, 1);
         yeah.on_transmit_start(Time::ZERO, Duration::from_secs(1), &path_state());
-        assert_eq!((yeah.rtt.samples, yeah.rtt.pair()), (0, None));
+        assert_eq!((yeah.rtt.samples, yeah.rtt.rtts()), (0, None));
     }
 }

@@ -73,13 +73,13 @@ impl SendBufferLimit {
                 if free < wanted.min(low_water.get()).min(capacity) { 0 } else { free }
             }
             SendBufferAccounting::Memory { per_segment } => {
-                let (used, free) = self.memory(filling.len, filling.joined, filling.mss, per_segment);
-                if self.waiting && !is_worth_waking(used, free) {
+                let memory = self.memory(filling.len, filling.joined, filling.mss, per_segment);
+                if self.waiting && !memory.is_worth_waking() {
                     return 0;
                 }
                 // Linux fills the last segment even if no memory is free. If memory is free, Linux allocates another
                 // segment and fills this segment too.
-                let begun = free.saturating_sub(filling.unfilled).div_ceil(filling.mss + per_segment);
+                let begun = memory.free.saturating_sub(filling.unfilled).div_ceil(filling.mss + per_segment);
                 filling.unfilled + begun * filling.mss
             }
         }
@@ -91,8 +91,7 @@ impl SendBufferLimit {
     #[inline]
     pub fn keeps_waiting(&self, len: u64, joined: u64, mss: u64) -> bool {
         let SendBufferAccounting::Memory { per_segment } = self.room else { return false };
-        let (used, free) = self.memory(len, joined, mss, per_segment);
-        self.waiting && !is_worth_waking(used, free)
+        self.waiting && !self.memory(len, joined, mss, per_segment).is_worth_waking()
     }
 
     /// Sets a fixed size of the buffer.
@@ -110,7 +109,7 @@ impl SendBufferLimit {
     pub fn note_written(&mut self, filling: SendBufferState) {
         if let SendBufferAccounting::Memory { per_segment } = self.room {
             self.waiting =
-                filling.unfilled == 0 && self.memory(filling.len, filling.joined, filling.mss, per_segment).1 == 0;
+                filling.unfilled == 0 && self.memory(filling.len, filling.joined, filling.mss, per_segment).free == 0;
         }
     }
 
@@ -175,7 +174,7 @@ impl SendBufferLimit {
 
     /// Used and free memory of the buffer, in bytes.
     #[inline]
-    fn memory(&self, len: u64, joined: u64, mss: u64, per_segment: u64) -> (u64, u64) {
+    fn memory(&self, len: u64, joined: u64, mss: u64, per_segment: u64) -> Memory {
         let capacity = match self.rule {
             BufferRule::Fixed(size) => 2 * size.get(),
             BufferRule::Auto { .. } | BufferRule::Stepped { .. } => self.capacity,
@@ -183,14 +182,22 @@ impl SendBufferLimit {
         let capacity = capacity.max(LEAST_MEMORY);
         let segments = len.div_ceil(mss).saturating_sub(joined);
         let used = len + per_segment * segments;
-        (used, capacity.saturating_sub(used))
+        Memory { used, free: capacity.saturating_sub(used) }
     }
 }
 
-/// True if a waiting writer is notified: 1/3 of the buffer is free (Linux's sk_stream_write_space).
-#[inline]
-fn is_worth_waking(used: u64, free: u64) -> bool {
-    free >= used / 2
+/// Memory of the send buffer, in bytes.
+struct Memory {
+    used: u64,
+    free: u64,
+}
+
+impl Memory {
+    /// True if a waiting writer is notified: 1/3 of the buffer is free (Linux's sk_stream_write_space).
+    #[inline]
+    fn is_worth_waking(&self) -> bool {
+        self.free >= self.used / 2
+    }
 }
 
 /// Returns the memory in bytes that Linux reserves for one segment when it computes the size of the buffer.

@@ -12,6 +12,30 @@ const BACKOFF_MAX: u32 = 6;
 /// up to N + 1 ticks: with an RTT of 20 ms, the RTO is 224 ms (captures of Linux 6.1).
 const MOMENT: Duration = Duration::from_micros(1);
 
+/// The estimate of a stack that computes its RTO in ticks (4.4BSD's `t_srtt` and `t_rttvar`).
+#[derive(Clone, Copy, Debug)]
+struct TickEstimate {
+    /// SRTT in units of 1/8 tick.
+    srtt: u64,
+    /// Mean deviation in units of 1/4 tick.
+    deviation: u64,
+}
+
+impl TickEstimate {
+    fn first(ticks: u64) -> TickEstimate {
+        TickEstimate { srtt: ticks * 8, deviation: ticks * 2 }
+    }
+
+    /// Adds a sample: the filter of RFC 6298 in scaled integers (4.4BSD's tcp_xmit_timer).
+    fn after(self, ticks: u64) -> TickEstimate {
+        let error = ticks.abs_diff(self.srtt / 8);
+        TickEstimate {
+            srtt: (self.srtt + ticks - self.srtt / 8).max(1),
+            deviation: (self.deviation + error - self.deviation / 4).max(1),
+        }
+    }
+}
+
 /// RTT estimator and retransmission timeout of a connection.
 #[derive(Debug)]
 pub(crate) struct RttEstimator {
@@ -23,8 +47,8 @@ pub(crate) struct RttEstimator {
     by_ack: Option<Duration>,
     /// True if a duplicate ACK arrived after the last ACK of new data: the peer misses a segment.
     gap: bool,
-    /// SRTT in 1/8 tick and mean deviation in 1/4 tick. Used only if the RTO is computed in ticks.
-    in_ticks: Option<(u64, u64)>,
+    /// `None` before the first sample, and always if the RTO is not computed in ticks.
+    in_ticks: Option<TickEstimate>,
     /// RFC 6298's RTTVAR; for Linux the current mean deviation (`mdev`).
     deviation: Duration,
     /// Linux: 4 times the largest mean deviation of the current round trip (`mdev_max`).
@@ -115,7 +139,9 @@ impl RttEstimator {
             RtoRule::Rfc6298 { .. } => self.sample_rfc6298(rtt),
             RtoRule::Ticks { tick, samples, .. } => {
                 self.sample_rfc6298(rtt);
-                self.sample_in_ticks(ticks_of(now, rtt, tick, samples));
+                let ticks = ticks_of(now, rtt, tick, samples);
+                self.in_ticks =
+                    Some(self.in_ticks.map_or_else(|| TickEstimate::first(ticks), |estimate| estimate.after(ticks)));
             }
             RtoRule::FreeBsd { .. } => self.sample_rfc6298(rtt + self.grain),
             RtoRule::Linux { min, .. } => self.sample_linux(rtt, min, una, nxt),
@@ -170,19 +196,6 @@ impl RttEstimator {
         self.srtt = Some((srtt * 7 + rtt) / 8);
     }
 
-    /// 4.4BSD's tcp_xmit_timer: the filter of RFC 6298 in scaled integers.
-    fn sample_in_ticks(&mut self, ticks: u64) {
-        let (srtt, deviation) = match self.in_ticks {
-            None => (ticks * 8, ticks * 2),
-            Some((srtt, deviation)) => {
-                let error = ticks.abs_diff(srtt / 8);
-                let srtt = (srtt + ticks - srtt / 8).max(1);
-                (srtt, (deviation + error - deviation / 4).max(1))
-            }
-        };
-        self.in_ticks = Some((srtt, deviation));
-    }
-
     /// Linux's tcp_rtt_estimator.
     fn sample_linux(&mut self, rtt: Duration, min: Duration, una: u64, nxt: u64) {
         let Some(srtt) = self.srtt else {
@@ -224,8 +237,8 @@ impl RttEstimator {
         let Some(srtt) = self.srtt else { return };
         let rto = match self.rule {
             RtoRule::Ticks { tick, min, .. } => {
-                let (srtt, deviation) = self.in_ticks.expect("sampled with the SRTT");
-                (tick * (srtt / 8 + deviation)).max(min)
+                let estimate = self.in_ticks.expect("sampled with the SRTT");
+                (tick * (estimate.srtt / 8 + estimate.deviation)).max(min)
             }
             RtoRule::Rfc6298 { min, .. } => (srtt + (self.deviation * 4).max(self.grain)).max(min),
             RtoRule::FreeBsd { min, slop, .. } => {

@@ -64,40 +64,47 @@ impl Ticks {
 /// The maximum of a value over the last rounds.
 #[derive(Debug, Default)]
 pub(super) struct RunningMax {
-    /// The three best values, each with its round. Later entries are newer.
-    best: [(u64, u64); 3],
+    /// The three best values. Later entries are newer.
+    best: [RoundValue; 3],
+}
+
+/// A value that was measured in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct RoundValue {
+    round: u64,
+    value: u64,
 }
 
 impl RunningMax {
     pub fn max(&self) -> u64 {
-        self.best[0].1
+        self.best[0].value
     }
 
     /// Adds the value of round `round` to the maximum over the last `window` rounds (Linux's minmax_running_max).
     pub fn add(&mut self, window: u64, round: u64, value: u64) {
-        let new = (round, value);
+        let new = RoundValue { round, value };
         let [first, second, third] = &mut self.best;
-        if value >= first.1 || round - third.0 > window {
+        if value >= first.value || round - third.round > window {
             self.best = [new; 3];
             return;
         }
-        if value >= second.1 {
+        if value >= second.value {
             (*second, *third) = (new, new);
-        } else if value >= third.1 {
+        } else if value >= third.value {
             *third = new;
         }
-        let age = round - first.0;
+        let age = round - first.round;
         if age > window {
             // The best value is too old, and the second value may be too old as well.
             (*first, *second, *third) = (*second, *third, new);
-            if round - first.0 > window {
+            if round - first.round > window {
                 (*first, *second) = (*second, *third);
             }
-        } else if second.0 == first.0 && age > window / 4 {
+        } else if second.round == first.round && age > window / 4 {
             // If 1/4 of the window has passed without a second candidate, the newest value becomes the second
             // candidate.
             (*second, *third) = (new, new);
-        } else if third.0 == second.0 && age > window / 2 {
+        } else if third.round == second.round && age > window / 2 {
             *third = new;
         }
     }
@@ -147,7 +154,7 @@ mod tests {
         let after = |samples: &[(u64, u64)]| {
             let mut max = RunningMax::default();
             samples.iter().for_each(|(round, value)| max.add(8, *round, *value));
-            max.best
+            max.best.map(|best| (best.round, best.value))
         };
         // After more than a quarter of the window without another candidate, the newest value is the second one.
         assert_eq!([after(&[(10, 100)]), after(&[(10, 100), (12, 90)])], [[(10, 100); 3]; 2]);

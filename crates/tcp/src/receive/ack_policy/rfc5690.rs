@@ -19,6 +19,7 @@ use crate::profile::AckSettings;
 use lopsided_core::packet::OtherOptions;
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Ecn, Time};
+use std::ops::RangeInclusive;
 
 /// An experimental option kind (RFC 4727).
 const KIND: u8 = 253;
@@ -86,11 +87,12 @@ impl AckRatio {
 }
 
 impl Sender {
-    /// Returns the minimum and the maximum ratio for the current congestion window.
-    fn bounds(&self, view: &SenderView) -> (u32, u32) {
+    /// Returns the ratios that are permitted for the current congestion window.
+    fn bounds(&self, view: &SenderView) -> RangeInclusive<u32> {
         let (cwnd, mss) = (view.cwnd.get(), view.mss.get().max(1));
         let most = u32::try_from(cwnd.div_ceil(ACKS_PER_WINDOW * mss)).unwrap_or(u32::MAX).max(FIRST).min(self.most);
-        (if cwnd >= 4 * mss { FIRST } else { 1 }, most)
+        let least = if cwnd >= 4 * mss { FIRST } else { 1 };
+        least.min(most)..=most
     }
 
     /// Processes an acknowledgement of `acked` bytes. `pure` is true if the segment carries no data, `marked` if it is
@@ -125,8 +127,8 @@ impl Sender {
 
     /// Changes the ratio within its bounds. The peer may use the old ratio until a window of data is acknowledged.
     fn change(&mut self, to: u32, view: &SenderView) {
-        let (least, most) = self.bounds(view);
-        self.ratio = to.clamp(least.min(most), most);
+        let bounds = self.bounds(view);
+        self.ratio = to.clamp(*bounds.start(), *bounds.end());
         self.allowed = self.allowed.max(self.ratio);
     }
 }
