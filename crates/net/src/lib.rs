@@ -13,12 +13,14 @@ mod event_queue;
 mod merge_point;
 mod network;
 mod next_hop;
+mod node;
 mod regions;
 mod routing;
 mod run_ahead;
 
 pub use event_queue::EventQueue;
-pub use network::{Attachment, NetNode, Network, Progress};
+pub use network::{Network, Progress};
+pub use node::{Attachment, NetNode};
 pub use routing::{Router, Routes};
 
 /// The code in README.md, which the documentation tests compile and run.

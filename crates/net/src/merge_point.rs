@@ -1,7 +1,7 @@
 //! The merge point in front of a link with several leaders. It stores the packets that are in flight to the link, in
 //! the order in which they will enter the link.
 //!
-//! A leader computes the arrival time of a packet as soon as the packet enters the leader (see `network.rs`). The
+//! A leader computes the arrival time of a packet as soon as the packet enters the leader (see `network/rows.rs`). The
 //! packet then waits here without an event, because other leaders may have earlier packets.
 //!
 //! A packet that enters the link at t leaves it at t + delay at the earliest. The link therefore waits until t + delay

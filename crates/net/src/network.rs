@@ -17,89 +17,26 @@
 //! packet and the time of the next arrival. The next arrival may be at the same instant. A link never sends in the call
 //! in which it receives a packet.
 //!
-//! # Rows of links
-//!
-//! A link *follows* other links, its *leaders*, if all of its packets arrive over these links and the router behind
-//! them. Leaders compute arrival times in advance ([`Link::predicts_arrivals`]), so packets pass from leader to
-//! follower without an event:
-//!
-//! - A link with one leader: the packet passes the leader, the router and the follower in one call, with its future
-//!   arrival time. A row can consist of any number of links.
-//! - A link with several leaders: packets wait in a [`MergePoint`] in front of the link, and enter it in batches.
-//!
 //! # Regions
 //!
 //! If all nodes are hosts, routers and links in rows, each host can run ahead of the other hosts in virtual time: see
 //! `regions.rs`.
 //!
-//! Rows and regions never change a result: see `tests/regions.rs`. [`Network::with_followers`] lists the conditions.
+//! Rows of links (`network/rows.rs`) and regions never change a result: see `tests/regions.rs`.
 
-use crate::merge_point::{Batch, Entering, MergePoint, Waiting};
-use crate::next_hop::{Follower, HopIndex, NextHop, NextHops};
+mod passage;
+mod rows;
+
+use crate::EventQueue;
+use crate::merge_point::{Batch, MergePoint, Waiting};
+use crate::next_hop::NextHops;
+use crate::node::{Attachment, NOWHERE, NetNode, Place, Row};
 use crate::regions::{Inlet, Regions};
-use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
-use lopsided_core::{Accounting, Bytes, Count, Cx, Duration, Event, EventMask, Node, NodeId, Packet, Port, Time};
+use lopsided_core::{Accounting, Count, Cx, Duration, Event, EventMask, Node, NodeId, Port, Time};
 use lopsided_link::Link;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// A node of a network whose hosts have the type `H`. An enum avoids dynamic dispatch for links, hosts and routers.
-#[derive(Debug)]
-pub enum NetNode<H> {
-    /// One direction of a line, with its queue. The wire of port 0 leads to the node behind the link.
-    Link(Box<Link>),
-    /// A host: the source and destination of packets.
-    Host(Box<H>),
-    /// A router, which forwards packets immediately and stores none.
-    Router(Box<Router>),
-    /// Any other node: a stage, a medium, or a node type of the user.
-    Custom(Box<dyn Node>),
-    /// An edge of the network, with one port. Packets from outside enter through [`Network::inject`] and leave through
-    /// [`Network::poll_egress`].
-    Edge,
-}
-
-impl<H: Node> NetNode<H> {
-    #[inline(always)]
-    pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        match self {
-            NetNode::Link(link) => link.poll_timeout(),
-            NetNode::Host(host) => host.poll_timeout(),
-            NetNode::Custom(node) => node.poll_timeout(),
-            NetNode::Router(_) | NetNode::Edge => None,
-        }
-    }
-
-    /// Returns the number and total size of the packets in the node.
-    fn held(&self) -> Count {
-        match self {
-            NetNode::Link(link) => link.held(),
-            NetNode::Host(host) => host.held(),
-            NetNode::Custom(node) => node.held(),
-            NetNode::Router(_) | NetNode::Edge => Count::ZERO,
-        }
-    }
-
-    /// Calls `out` with the part, quantity and value of each current measurement of the node.
-    pub fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
-        match self {
-            NetNode::Link(link) => Node::sample(&**link, out),
-            NetNode::Host(host) => host.sample(out),
-            NetNode::Custom(node) => node.sample(out),
-            NetNode::Router(_) | NetNode::Edge => {}
-        }
-    }
-}
-
-/// The far end of a wire: a node and one of its ports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attachment {
-    /// The node at the end of the wire.
-    pub node: NodeId,
-    /// The port at which packets arrive.
-    pub port: Port,
-}
 
 /// The reason why a call of [`Network::run`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,37 +46,6 @@ pub enum Progress {
     /// The budget of events is used up, or a node requested an interrupt.
     Paused,
 }
-
-/// A node and its data for forwarding. They are stored together, so that one cache miss loads both.
-#[derive(Debug)]
-pub(crate) struct Place<H> {
-    pub node: NetNode<H>,
-    /// The far end of the wire at port 0.
-    pub outlet: Attachment,
-    /// Index in `Network::wires` of the node's first wire.
-    first_wire: u32,
-    pub row: Row,
-}
-
-/// The relation of a link to its leaders and followers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
-    /// The only leader of this link; `None` if the link has no leader or several leaders.
-    pub follows: Option<NodeId>,
-    /// Index of the merge point in front of this link; `None` unless the link has several leaders.
-    pub merge_point: Option<u32>,
-    /// Index in `Network::next_hops` of the table of the router behind this link; `u32::MAX` if this link is not a
-    /// leader.
-    pub leads_by: u32,
-}
-
-impl Row {
-    /// The value for a node that is neither a leader nor a follower.
-    const APART: Row = Row { follows: None, merge_point: None, leads_by: u32::MAX };
-}
-
-/// The far end of port 0 of a node that has no ports.
-const NOWHERE: Attachment = Attachment { node: NodeId(u32::MAX), port: Port(0) };
 
 /// A network with hosts of type `H`: nodes, wires, pending events, and the accounting of all packets.
 ///
@@ -289,94 +195,6 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves packets through rows of links without one event per link. Each pair is a list of leaders and their
-    /// follower. All packets that reach the follower through its router must arrive over one of the leaders.
-    ///
-    /// A pair is ignored unless all of these hold:
-    ///
-    /// - the leaders and the follower compute arrival times in advance ([`Link::predicts_arrivals`]),
-    /// - the leaders end at the router in front of the follower, and no stage, medium or edge sends packets to that
-    ///   router,
-    /// - a follower with several leaders has a delay.
-    ///
-    /// All pairs are ignored if an observer watches packets between hosts. Results do not depend on this setting.
-    #[must_use]
-    pub fn with_followers(mut self, pairs: impl IntoIterator<Item = (Vec<NodeId>, NodeId)>) -> Network<H> {
-        // An observer of queues must see the entry of a packet into a link at the time of the entry, not in advance.
-        if self.accounting.mask().has(EventMask::BETWEEN_HOSTS) {
-            return self;
-        }
-        let mut leading = Vec::new();
-        let mut merging = Vec::new();
-        let mut all_in_rows = true;
-        let senders = self.senders();
-        // A node without leaders gets its packets directly from hosts, so it follows no link.
-        for (leaders, follower) in pairs.into_iter().filter(|(leaders, _)| !leaders.is_empty()) {
-            let Some(delay) = self.delay_in_row(&leaders, follower, &senders) else {
-                all_in_rows = false;
-                continue;
-            };
-            let row = &mut self.places[follower.index()].row;
-            match leaders[..] {
-                // A drop-tail link delivers packets in the order in which they entered. Packets from one leader
-                // therefore need no sorting.
-                [leader] => row.follows = Some(leader),
-                _ => {
-                    // Packets from several leaders must be sorted by time.
-                    row.merge_point = Some(self.merge_points.len() as u32);
-                    self.merge_points.push((follower, MergePoint::new(delay)));
-                    merging.push(leaders.clone());
-                }
-            }
-            leading.extend(leaders);
-        }
-        // One next-hop table per router, shared by all leaders that end at the router.
-        let mut next_hops: Vec<NextHops> = Vec::new();
-        let mut numbers: Vec<Option<u32>> = vec![None; self.places.len()];
-        for leader in leading {
-            let router = self.places[leader.index()].outlet.node;
-            let number = *numbers[router.index()].get_or_insert_with(|| {
-                next_hops.push(self.next_hops_of(router));
-                next_hops.len() as u32 - 1
-            });
-            self.places[leader.index()].row.leads_by = number;
-        }
-        // A second pass, because each table refers to the tables of the next routers.
-        let leads_by = |link: NodeId| self.places.get(link.index()).map_or(u32::MAX, |place| place.row.leads_by);
-        for number in 0..next_hops.len() {
-            let indices = next_hops[number].next_hops_behind(&next_hops, leads_by);
-            next_hops[number].set_next_hops(indices);
-        }
-        self.next_hops = Arc::new(next_hops);
-        if all_in_rows {
-            self.divide_into_regions(&merging, &senders);
-        }
-        self
-    }
-
-    /// Returns the delay of the link `follower` if it can follow these leaders.
-    fn delay_in_row(&self, leaders: &[NodeId], follower: NodeId, senders: &[Vec<NodeId>]) -> Option<Duration> {
-        let predicts_arrivals =
-            |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.predicts_arrivals());
-        // A link into which several nodes send cannot follow.
-        let [router] = senders[follower.index()][..] else { return None };
-        // Only links and hosts may send to the router. A stage, a medium or an edge could create packets that arrive
-        // over none of the leaders.
-        let is_plain = |node: &NodeId| matches!(self.node(*node), NetNode::Link(_) | NetNode::Host(_));
-        if !matches!(self.node(router), NetNode::Router(_)) || !senders[router.index()].iter().all(is_plain) {
-            return None;
-        }
-        if !leaders.iter().all(|leader| predicts_arrivals(leader) && self.behind(*leader) == router) {
-            return None;
-        }
-        // The caller selects links by their role in the scenario, but this node may be a stage or a medium.
-        let NetNode::Link(link) = self.node(follower) else { return None };
-        // Without a delay the link needs each packet at the instant of its entry, so a merge point could not collect
-        // packets of several leaders.
-        let too_soon = leaders.len() > 1 && link.delay().is_zero();
-        (link.predicts_arrivals() && !too_soon).then(|| link.delay())
-    }
-
     /// Disables regions, so that all events are handled in one global order. This is needed if nodes interrupt a run
     /// ([`Cx::interrupt`]) or if hosts share state.
     #[must_use]
@@ -384,28 +202,6 @@ impl<H: Node> Network<H> {
         self.regions = None;
         (self.inbound, self.region_of) = (Vec::new(), Vec::new());
         self
-    }
-
-    /// Returns the nodes that send into each node.
-    pub(crate) fn senders(&self) -> Vec<Vec<NodeId>> {
-        let mut senders = vec![Vec::new(); self.places.len()];
-        for from in (0..self.places.len()).map(|index| NodeId(index as u32)) {
-            for wire in self.wires_of(from) {
-                // An unconnected port leads to [`NOWHERE`], which is not a node.
-                senders.get_mut(wire.node.index()).into_iter().for_each(|senders| senders.push(from));
-            }
-        }
-        senders
-    }
-
-    /// Builds the next-hop table of a router. The leaders of all links must be set before.
-    fn next_hops_of(&self, router: NodeId) -> NextHops {
-        let NetNode::Router(node) = self.node(router) else { unreachable!("the first node of a row must be a router") };
-        NextHops::new(node.routes(), |port| {
-            let next = self.wire(router, port).node;
-            let row = &self.places[next.index()].row;
-            NextHop::new(next, row.follows, row.merge_point)
-        })
     }
 
     /// Declares that the caller does not read the links' measurements before `until`, so links may count departures in
@@ -679,152 +475,6 @@ impl<H: Node> Network<H> {
                 }
             }
         }
-    }
-
-    /// Delivers the packet to the node at the far end of the wire, through all routers.
-    #[inline(always)]
-    fn forward(&mut self, mut wire: Attachment, mut packet: Packet) {
-        loop {
-            let mut cx = Cx::new(self.now, wire.node, &mut self.accounting);
-            match &mut self.places[wire.node.index()].node {
-                NetNode::Router(router) => match router.forward(&mut packet) {
-                    Ok(port) => {
-                        wire = self.wire(wire.node, port);
-                        continue;
-                    }
-                    Err(why) => return cx.drop(packet, why),
-                },
-                // The packet belongs to the reverse direction, and the queue of this link only observes it
-                // (`Link::SENSED`). If the queue sends a packet in response, the link sends it in a separate event.
-                NetNode::Link(link) if wire.port == Link::SENSED => {
-                    let passing = link.pass_reverse(packet, &mut cx);
-                    self.queue.set(wire.node.index(), link.poll_timeout());
-                    let Some(on) = passing else { return };
-                    packet = on;
-                    wire = self.wire(wire.node, Link::SENSED);
-                    continue;
-                }
-                NetNode::Link(_) => {
-                    let size = packet.size();
-                    return self.cross(wire.node, packet, size, self.now);
-                }
-                NetNode::Host(host) => {
-                    host.handle_packet(wire.port, packet, &mut cx);
-                    // Most received segments trigger no immediate response. The host then need not be polled.
-                    if host.has_given_all() {
-                        let due = host.poll_timeout();
-                        return self.queue.set(wire.node.index(), due);
-                    }
-                }
-                NetNode::Custom(custom) => custom.handle_packet(wire.port, packet, &mut cx),
-                NetNode::Edge => {
-                    let delivered = cx.deliver(packet);
-                    return self.egress.push_back((wire.node, delivered));
-                }
-            }
-            return self.dirty.push(wire.node);
-        }
-    }
-
-    /// Moves the packet into a link at the time `at`, which is now or in the future, and then through all following
-    /// links. `size` is the packet's size in bytes.
-    #[inline(always)]
-    pub(crate) fn cross(&mut self, mut node: NodeId, mut packet: Packet, size: Bytes, mut at: Time) {
-        loop {
-            let place = &mut self.places[node.index()];
-            let next_hops = self.next_hops.get(place.row.leads_by as usize);
-            let next = next_hops.and_then(|next_hops| next_hops.follower(node, &mut packet));
-            // This is the last link of the row. The packet arrives by an event, or enters the inlet of a region.
-            let Some(next) = next else {
-                if let Some(region) = self.region_behind(node) {
-                    return self.put_inbound(region, at, packet);
-                }
-                let NetNode::Link(link) = &mut self.places[node.index()].node else {
-                    unreachable!("rows are of links")
-                };
-                let mut cx = Cx::new(self.now, node, &mut self.accounting);
-                if link.handle_packet_at(packet, size, at, &mut cx) {
-                    self.rearm(node);
-                }
-                return;
-            };
-            let NetNode::Link(link) = &mut place.node else {
-                unreachable!("the node after a link in a row must be a link")
-            };
-            let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            // `pass_through` returns `None` if the link drops or loses the packet. The link has then notified the
-            // accounting.
-            let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { return };
-            (at, packet) = passed;
-            match next {
-                Follower::Of(next) => node = next,
-                Follower::OfSeveral(merge_point, next_hop) => {
-                    let (link, merge_point) = &mut self.merge_points[merge_point];
-                    // The link's time changes only if this packet is the earliest at the merge point.
-                    if merge_point.add(Entering::new(at, node, packet, size, next_hop), &mut self.spare) {
-                        let link = *link;
-                        self.rearm(link);
-                    }
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Moves all packets that enter the link by `until` from its merge point into the link. Afterwards the caller must
-    /// update the link's event time.
-    pub(crate) fn admit(&mut self, number: usize, until: Time) {
-        let (link, merge_point) = &mut self.merge_points[number];
-        let link = *link;
-        if merge_point.first() > until {
-            return;
-        }
-        let mut batch = self.batch.take().unwrap_or_default();
-        merge_point.take(until, &mut batch);
-        while batch.load() {
-            batch.ready.drain(..).for_each(|entering| self.pass_shared(link, entering));
-        }
-        self.merge_points[number].1.finish(&mut batch, &mut self.spare);
-        self.batch = Some(batch);
-    }
-
-    /// Moves a packet of a merge point into the link behind the merge point, and through all links that follow.
-    #[inline(always)]
-    fn pass_shared(&mut self, link: NodeId, entering: Entering) {
-        let (mut at, size, next_hop, mut packet) = (entering.at, entering.size(), entering.next_hop, entering.packet);
-        let mut node = link;
-        // The next hop behind this link was computed together with the previous hop. This saves a look-up.
-        if next_hop != HopIndex::UNKNOWN {
-            let place = &mut self.places[link.index()];
-            let next_hops = &self.next_hops[place.row.leads_by as usize];
-            let NetNode::Link(link) = &mut place.node else {
-                unreachable!("the node after a link in a row must be a link")
-            };
-            let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            node = next_hops.follower_by(next_hop);
-            let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { return };
-            (at, packet) = passed;
-        }
-        // The processor's cache may no longer contain the link of a region, so the packet waits in the inlet until the
-        // region runs.
-        if let Some(region) = self.region_behind(node) {
-            self.put_inbound(region, at, packet);
-        } else {
-            self.cross(node, packet, size, at);
-        }
-    }
-
-    /// Returns the region to which a link belongs; `None` if the link leads to no host.
-    #[inline(always)]
-    pub(crate) fn region_behind(&self, link: NodeId) -> Option<usize> {
-        self.region_of.get(link.index()).filter(|region| **region != u32::MAX).map(|region| *region as usize)
-    }
-
-    /// Adds a packet to the inlet of a region. The packet enters the region's link at `at`, as the last packet.
-    #[inline(always)]
-    pub(crate) fn put_inbound(&mut self, region: usize, at: Time, packet: Packet) {
-        self.inbound_packets += 1;
-        self.inbound[region].push(at, packet);
     }
 
     /// Returns the far end of the wire at a port of a node.

@@ -1,8 +1,8 @@
 //! Next-hop tables. For a packet that arrives at a router over a leader, they return the link that the packet enters
 //! next.
 //!
-//! The table of one router combines its routes, the wires of its ports, and the rows of links in `network.rs`. It also
-//! decrements the packet's TTL.
+//! The table of one router combines its routes, the wires of its ports, and the rows of links in `network/rows.rs`. It
+//! also decrements the packet's TTL.
 //!
 //! Invariants:
 //!

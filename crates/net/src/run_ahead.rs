@@ -1,6 +1,7 @@
 //! Divides a network into regions, and runs each region ahead to its safe time: see [`regions`](crate::regions).
 
-use crate::network::{NetNode, Network, Progress};
+use crate::network::{Network, Progress};
+use crate::node::NetNode;
 use crate::regions::{Feeder, Feeders, Group, Inlet, Region, Regions, SharedLink, Window};
 use lopsided_core::{Cx, Duration, EventMask, Node, NodeId, Packet, Time};
 use std::collections::BTreeMap;
