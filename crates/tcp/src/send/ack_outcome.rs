@@ -85,9 +85,9 @@ pub(crate) struct AckOutcome {
     /// RTT of the last segment that the ACK covers; `None` if that segment was retransmitted.
     pub newest_rtt: Option<Duration>,
     /// RTT of the last segment that the ACK covers; `None` if that segment was retransmitted. Unlike `newest_rtt`, this
-    /// value exists if the ACK covers retransmissions of earlier segments.
+    /// value exists if the ACK covers retransmissions of earlier segments. Set only with [`RtoRule::Ticks`].
     pub last_once_rtt: Option<Duration>,
-    /// Time since the last transmission of any segment that the ACK covers.
+    /// Shortest time since the last transmission of a segment that the ACK covers. Set only with [`RtoRule::Ticks`].
     pub shortest_rtt: Option<Duration>,
     /// RTT of the first newly SACKed segment that was sent only once.
     pub sack_rtt: Option<Duration>,

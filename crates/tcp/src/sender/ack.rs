@@ -244,6 +244,7 @@ impl Sender {
         let mut newest_once = None;
         let mut covered = 0;
         let none_sacked = flight.scoreboard.sacked_segments() == 0 && recovery.dupacks() == 0;
+        let samples_each_ack = matches!(flight.profile.rto, RtoRule::Ticks { .. });
         while let Some((sent, stamp)) = flight.scoreboard.pop_acked(ack) {
             covered += 1;
             if !sent.is_sacked() {
@@ -259,13 +260,14 @@ impl Sender {
                 outcome.update_rate_sample(sent.sent_at, stamp);
             }
             let sample = now - sent.sent_at;
-            outcome.shortest_rtt = Some(outcome.shortest_rtt.map_or(sample, |shortest| shortest.min(sample)));
+            if samples_each_ack {
+                outcome.shortest_rtt = Some(outcome.shortest_rtt.map_or(sample, |shortest| shortest.min(sample)));
+                outcome.last_once_rtt = (!sent.was_ever_retransmitted()).then_some(sample);
+            }
             if sent.was_ever_retransmitted() {
                 retransmission_acked = true;
-                outcome.last_once_rtt = None;
                 continue;
             }
-            outcome.last_once_rtt = Some(sample);
             newest_once = Some(sample);
             if !sent.is_sacked() {
                 outcome.first_rtt.get_or_insert(sample);
