@@ -18,8 +18,8 @@
 //! If the documentation and the code of Linux differ, this module follows the code (`docs/fidelity/queues.md`).
 //!
 //! **Deviations.** `memlimit` counts the bytes of IP packets instead of the kernel's buffers. A host is kept while it
-//! has a flow in the table; Linux keeps a host only while it has a busy flow. Quanta are rounded at random. A flow
-//! skips rounds in which it could not send (`turn_wheel.rs`).
+//! has a flow in the table; Linux keeps a host only while it has a busy flow. A flow skips rounds in which it could not
+//! send (`turn_wheel.rs`).
 //!
 //! Not modelled: the ACK filter, `ingress` mode, `autorate-ingress`, NAT look-ups, `wash`, `split-gso`, and firewall
 //! marks.

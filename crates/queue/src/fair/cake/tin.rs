@@ -387,12 +387,12 @@ impl Tin {
         self.update_hosts(at, true, rng);
     }
 
-    /// Returns a flow's share of the quantum: the quantum divided by `load`, rounded up or down at random.
+    /// Returns a flow's share of the quantum, rounded up or down at random. As in Linux, `1 / load` is a whole number of
+    /// 65,536ths, rounded down. A share of a whole number of bytes is therefore sometimes 1 byte less, even without
+    /// other flows.
     fn share_of(&self, load: u32, rng: &mut Rng) -> i64 {
-        if load == 1 {
-            return self.flow_quantum as i64;
-        }
-        (self.flow_quantum as f64 / f64::from(load) + rng.unit()) as i64
+        let part = u64::from(u32::from(u16::MAX) / load);
+        ((self.flow_quantum * part + rng.below(1 << 16)) >> 16) as i64
     }
 
     /// Returns the number of busy flows of the source or destination host, whichever is larger.
@@ -474,4 +474,26 @@ fn cobalt_for(rate: Option<BitRate>, rtt: Duration) -> CobaltConfig {
     let target = wanted.max(mtu_time * 3 / 2);
     let interval = rtt + target - wanted;
     CobaltConfig { target, interval: interval.max(target * 2), ecn: true, mtu_time, ..CobaltConfig::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tins::TinMode;
+    use super::*;
+
+    /// Linux's `quantum_div` contains 65535 / load, and 16 random bits are added before the division by 65,536. The
+    /// expected means are 1514 * 65535 / 65536 and 1514 * 21845 / 65536.
+    #[test]
+    fn a_share_is_rounded_at_random_even_without_other_flows() {
+        let config = CakeConfig { tins: TinMode::Besteffort, ..CakeConfig::default() };
+        let tin = Tin::new(&config.tins.plans().next().expect("one tin"), &config);
+        let mut rng = Rng::for_role(1, "test");
+        for (load, whole, mean) in [(1, 1513, 1513.977), (3, 504, 504.659)] {
+            let shares: Vec<i64> = (0..100_000).map(|_| tin.share_of(load, &mut rng)).collect();
+            assert!(shares.iter().all(|share| [whole, whole + 1].contains(share)));
+            let found = shares.iter().sum::<i64>() as f64 / 1e5;
+            // Four standard errors: 4 * 0.5 / sqrt(100,000).
+            assert!((found - mean).abs() < 0.0064, "{found} instead of {mean}");
+        }
+    }
 }
