@@ -11,6 +11,8 @@ from lopsided.studies.fit.line import Framing, Observed, Way
 from lopsided.studies.fit.queues import observed
 
 SERVER, CLIENT = "10.0.0.1", "10.0.0.2"
+FLOOR_S = 0.0311
+"""Smallest RTT of the line of `two_way`, in seconds: 30 ms, and the transmission of 60 bytes in both directions."""
 
 
 def two_way(folder: Path, place: str, *, link: str = "", up: str = "", flow: str = "") -> dict[Way, Observed]:
@@ -33,7 +35,7 @@ direction = "up"
 start = "3 s"
 """
     lop.Scenario.from_text(text, "line.toml").run(pcap=folder, pcap_at=["hosts"])
-    return observed(folder / f"host-{place}.pcapng", {CLIENT}, {SERVER}, place)
+    return observed(folder / f"host-{place}.pcapng", {CLIENT}, {SERVER}, place, FLOOR_S)
 
 
 def test_rates_and_buffers_are_measured_although_data_and_acks_share_the_queues(tmp_path: Path) -> None:
@@ -76,9 +78,30 @@ def test_the_bucket_of_a_shaper_is_measured(tmp_path: Path) -> None:
     assert found.buffer_packets == pytest.approx(20, abs=1)
 
 
+@pytest.mark.parametrize("burst", [0, 3000, 20_000])
+def test_the_bucket_in_front_of_a_busy_line_is_measured(tmp_path: Path, burst: int) -> None:
+    down = f'down.shaper = {{ burst = "{burst} B" }}\n' if burst else ""
+    line = f"""\
+[scenario]
+duration = "10 s"
+[link]
+rtt = "30 ms"
+down.rate = "4 Mbit/s"
+down.queue.limit = "60 packets"
+{down}
+up.rate = "500 kbit/s"
+[[flow]]
+direction = "down"
+"""
+    lop.Scenario.from_text(line, "line.toml").run(pcap=tmp_path, pcap_at=["hosts"])
+    found = observed(tmp_path / "host-server.pcapng", {CLIENT}, {SERVER}, "server", 0.031)["down"]
+    assert (found.burst_bytes or 0) == pytest.approx(burst, abs=200)
+    assert found.rate_bps == pytest.approx(4e6, rel=0.001)
+
+
 def test_a_capture_without_timestamps_yields_no_queues(tmp_path: Path) -> None:
     assert two_way(tmp_path, "server", flow="timestamps = false") == {}
 
 
 def test_a_capture_in_the_middle_yields_no_queues() -> None:
-    assert observed("not read", {CLIENT}, {SERVER}, "link") == {}
+    assert observed("not read", {CLIENT}, {SERVER}, "link", FLOOR_S) == {}

@@ -257,16 +257,16 @@ class Draft:
     def scenario(self, structure: Structure, values: Mapping[str, float], *, sampled: bool = True) -> Scenario:
         """Returns the scenario with this structure and these values. Its runs record samples if `sampled` is true."""
         rates = {way: round(values[f"rate.{way}"]) for way in WAYS}
-        # The RTT floor includes the transmission of small packets.
-        serial_ms = sum(self.framing(way).on_wire(60) * 8e3 / rates[way] for way in WAYS)
+        # The RTT floor includes the transmission of small packets. A full bucket lets such a packet leave at once.
+        serial_ms = sum(self.framing(way).on_wire(60) * 8e3 / rates[way] for way in WAYS if not self._burst_bytes(way))
         rtt_ms = max(values["rtt_floor"] - serial_ms, 0.01)
         line: dict[str, Any] = {"rtt": f"{rtt_ms:.4f} ms"}
         for way in WAYS:
             line[way] = {"rate": f"{rates[way]} bit/s", "queue": self._queue(structure.queues[way], way, values)}
             if (framing := self.framing(way)) != Framing():
                 line[way]["framing"] = framing.keys
-            if (seen := self.ways[way].observed) and seen.burst_bytes:
-                line[way]["shaper"] = {"burst": f"{seen.burst_bytes} B"}
+            if burst_bytes := self._burst_bytes(way):
+                line[way]["shaper"] = {"burst": f"{burst_bytes} B"}
             if (thinning := values.get(f"thinning.{way}")) is not None:
                 line[way]["stages"] = [{"kind": "ack_thinning", "keep": max(round(thinning), 2)}]
             loss: dict[str, Any] = {}
@@ -290,6 +290,11 @@ class Draft:
         """Returns the framing of a direction; an empty framing if the packets do not show one."""
         seen = self.ways[way].observed
         return seen.framing if seen and seen.framing else Framing()
+
+    def _burst_bytes(self, way: Way) -> int:
+        """Returns the size of a shaper's bucket; 0 if the packets do not show one."""
+        seen = self.ways[way].observed
+        return (seen and seen.burst_bytes) or 0
 
     def _queue(self, kind: str, way: Way, values: Mapping[str, float]) -> dict[str, Any]:
         if kind == "fifo":

@@ -64,11 +64,9 @@ MOST_AHEAD = 1.2
 least this number of full packets."""
 OFTEN_AHEAD = 5
 """The line has a token-bucket shaper only if at least this number of packets leave earlier than its rate allows."""
-BUCKETS = (3_000, 6_000, 12_000, 24_000)
-"""Bucket sizes in bytes that are tried for a capture in front of the line, if the other direction shows no bucket."""
-BETTER = 0.8
-"""A bucket is accepted if it reduces the mean difference between measured and computed arrival times to this fraction
-or less."""
+BUCKET_SPREAD = 0.2
+"""A capture in front of the line shows the size of a bucket if the sizes from single packets differ by at most this
+fraction (range between the quartiles)."""
 LEAST_DROPS = 3
 """Minimum number of drops for inferring a discipline."""
 ALIKE = 0.1
@@ -102,11 +100,13 @@ class _Log:
         return _Log(**{name: values[wanted] for name, values in vars(self).items()})
 
 
-def observed(path: str | Path, clients: Collection[str], servers: Collection[str], place: str) -> dict[Way, Observed]:
+def observed(
+    path: str | Path, clients: Collection[str], servers: Collection[str], place: str, floor_s: float
+) -> dict[Way, Observed]:
     """Returns the queue of each direction, if the capture shows this queue.
 
     `clients` and `servers` are the addresses on both sides. `place` says where the capture was taken: `server`,
-    `client` or `link`.
+    `client` or `link`. `floor_s` is the smallest RTT.
     """
     if place == "link":
         return {}
@@ -119,9 +119,7 @@ def observed(path: str | Path, clients: Collection[str], servers: Collection[str
     if leaving is not None:
         found[behind] = leaving
     before: Way = "down" if behind == "up" else "up"
-    framing = leaving.framing if leaving is not None else None
-    bursts = [None, *BUCKETS] if leaving is None else [None, leaving.burst_bytes]
-    entering = _in_front(log, before == "down", framing, bursts)
+    entering = _in_front(log, before == "down", leaving, floor_s)
     if entering is not None:
         found[before] = entering
     return found
@@ -323,29 +321,36 @@ def _unwrapped(seq: Integers) -> Integers:
 # --- in front of the line ---------------------------------------------------------------------------------------------
 
 
-def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collection[int | None]) -> Observed | None:
+def _in_front(log: _Log, is_down: bool, other: Observed | None, floor_s: float) -> Observed | None:
     """Measures the queue of one direction from packets that were captured in front of the line.
 
-    Timestamps are too coarse to measure the framing and the bucket. The function tries the framing and the bucket of
-    the other direction, and usual bucket sizes.
+    Timestamps are too coarse to measure the framing, so the function also tries the framing of the other direction. It
+    also tries the bucket of the other direction, if ACKs do not show the bucket of this direction.
     """
     data, back = log.of(log.is_down == is_down), log.of(log.is_down != is_down)
     if not (data.payload_bytes > 0).any():
         return None
     dropped, ends = _sent(data)
-    places, stamps, numbers = _arrivals(data, back, ends)
+    places, acks = _arrivals(data, back, ends)
     if len(places) < LEAST_ACKS:
         return None
-    framings = [Framing(), *([of_other] if of_other and of_other != Framing() else [])]
+    stamps, numbers = back.stamp_s[acks], back.connection[acks]
     best: tuple[float, float, Framing, int | None] | None = None
-    for framing in framings:
-        for burst in dict.fromkeys(bursts):
-            octets = np.where(dropped, 0.0, framing.on_wire(data.size_bytes))
-            found = _agreeing_rate(data.time_s, octets, burst or 0, places, stamps, numbers)
-            # A guessed bucket is accepted only if it fits clearly better than the best fit so far.
-            share = BETTER if burst in BUCKETS and len(bursts) > 2 else 1.0
-            if found is not None and (best is None or found[1] < share * best[0]):
-                best = (found[1], found[0], framing, burst)
+    for framing in dict.fromkeys([Framing(), (other and other.framing) or Framing()]):
+        octets = np.where(dropped, 0.0, framing.on_wire(data.size_bytes))
+        found = _agreeing_rate(data.time_s, octets, 0, places, stamps, numbers)
+        if found is None:
+            continue
+        rate, apart = found
+        burst, shown = None, _bucket(data.time_s, octets * 8 / rate, back, places, acks, floor_s)
+        size = (other and other.burst_bytes) or 0 if shown is None else round(shown * rate / 8)
+        if size >= MOST_AHEAD * float(octets.max()):
+            found = _agreeing_rate(data.time_s, octets, size, places, stamps, numbers)
+            # The bucket of the other direction is accepted only if the arrivals agree better with it.
+            if found is not None and (shown is not None or found[1] < apart):
+                (rate, apart), burst = found, size
+        if best is None or apart < best[0]:
+            best = (apart, rate, framing, burst)
     if best is None:
         return None
     apart, rate, framing, burst = best
@@ -360,7 +365,9 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
     # A shaper with a bucket has no packet in transmission.
     buffer = None if limit is None else limit - int(burst is None)
     error = RATE_ERROR * max(apart / TICK_S, 2.0)
-    return Observed(rate, framing if of_other else None, buffer, discipline, burst, sure=True, error=error)
+    return Observed(
+        rate, framing if other and other.framing else None, buffer, discipline, burst, sure=True, error=error
+    )
 
 
 def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
@@ -379,24 +386,48 @@ def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
     return dropped, ends
 
 
-def _arrivals(data: _Log, back: _Log, ends: Mapping[tuple[int, int], list[int]]) -> tuple[Integers, Floats, Integers]:
-    """Returns the packets whose arrival is shown by an ACK: their indices, the ACKs' timestamps, and the connections.
+def _arrivals(data: _Log, back: _Log, ends: Mapping[tuple[int, int], list[int]]) -> tuple[Integers, Integers]:
+    """Returns the packets whose arrival is shown by an ACK, and these ACKs, as indices into `data` and `back`.
 
     An ACK counts only if it acknowledges at most two packets and none of them was retransmitted. Receivers send such
     ACKs immediately (RFC 9293, section 3.8.6.3).
     """
-    found: list[tuple[int, float, int]] = []
+    found: list[tuple[int, int]] = []
     before: dict[int, int] = {}
-    for connection, ack, stamp in zip(back.connection.tolist(), back.ack.tolist(), back.stamp_s.tolist(), strict=True):
+    columns = (back.connection.tolist(), back.ack.tolist(), back.stamp_s.tolist())
+    for place, (connection, ack, stamp) in enumerate(zip(*columns, strict=True)):
         advance = (ack - before.get(connection, ack)) % 2**32
         if advance < 2**31:
             before[connection] = ack
         if 0 < advance <= 2 * LARGEST and not np.isnan(stamp):
             places = ends.get((connection, ack), ())
             if len(places) == 1:
-                found.append((places[0], stamp, connection))
-    places_, stamps, numbers = zip(*found, strict=True) if found else ((), (), ())
-    return np.array(places_, dtype=np.int64), np.array(stamps, dtype=float), np.array(numbers, dtype=np.int64)
+                found.append((places[0], place))
+    sent, acks = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return sent, acks
+
+
+def _bucket(
+    entered: Floats, transmission: Floats, back: _Log, places: Integers, acks: Integers, floor_s: float
+) -> float | None:
+    """Returns the time in seconds by which packets leave earlier than from a line without a bucket; `None` if the ACKs
+    do not show it.
+
+    A bucket shortens the RTT of every packet that waits in the queue. `floor_s` is the RTT of a small packet, so the
+    result for a line without a bucket is the transmission time of this packet.
+    """
+    delay = back.time_s[acks] - back.stamp_s[acks]
+    at_once = np.zeros(len(acks), dtype=bool)
+    for number in np.unique(back.connection[acks]):
+        mine = back.connection[acks] == number
+        at_once |= mine & (delay <= delay[mine].min() + TICK_S)
+    if at_once.sum() < LEAST_GAPS:
+        return None
+    sent, arrived = places[at_once], back.time_s[acks][at_once]
+    left = _departures(entered, transmission)[sent]
+    waits = left - entered[sent]
+    low, middle, high = np.quantile((left + floor_s - arrived)[waits >= np.median(waits)], (0.25, 0.5, 0.75))
+    return float(middle) if high - low <= max(BUCKET_SPREAD * middle, TICK_S) else None
 
 
 def _departures(entered: Floats, transmission: Floats, burst_s: float = 0.0) -> Floats:

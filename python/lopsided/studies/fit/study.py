@@ -88,7 +88,8 @@ class Fitter:
                 # Data in direction `down` flows to the client, so its destination is a client's address.
                 sides[way].add(each.row["to"])
                 sides["up" if way == "down" else "down"].add(each.row["from"])
-            self.draft = with_queues(self.draft, observed(self.source, sides["down"], sides["up"], place))
+            queues = observed(self.source, sides["down"], sides["up"], place, self.draft.floor_ms / 1e3)
+            self.draft = with_queues(self.draft, queues)
         if log is not None:
             self.draft = with_log(self.draft, of_flows, read_log(Path(log)))
         views = [View.of(place, of_flows, measures)]
