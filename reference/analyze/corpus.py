@@ -103,6 +103,7 @@ FAMILIES = {
     ),
     "random-1": (ANY, SHAPED),
     "random-2": (ANY, SHAPED),
+    "random-3": (ANY, SHAPED),
 }
 
 

@@ -1,5 +1,5 @@
-"""Determines the true limit of each flow over time, from `tcp_info` every 20 ms and the queueing delays in both
-directions.
+"""Determines the true limit of each flow over time, from `tcp_info` every 20 ms and the queueing delays of the flow's
+data and ACKs.
 
 The limits have the same names as in `lopsided analyze`:
 
@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+import lopsided as lop
 from reference.analyze.corpus import Case
 
 LIMITS = (
@@ -60,13 +62,14 @@ class Truth:
 def limits(home: Path, case: Case) -> list[Truth]:
     """Returns the true limits of each flow in a run."""
     samples, flows = (pl.read_parquet(home / f"{name}.parquet") for name in ("samples", "flows"))
-    waits = _waits(home)
+    delays = _delays(home)
     found: list[Truth] = []
-    for flow in flows.iter_rows(named=True):
+    for flow, ends in zip(
+        flows.iter_rows(named=True), pl.read_csv(home / "pcap" / "flows.csv").to_dicts(), strict=True
+    ):
         rows = samples.filter(pl.col("flow") == flow["flow"])
-        way = flow["direction"]
-        limit = _of_flow(rows, waits, way, case, flow["rtt_min_ms"] or 0.0)
-        found.append(Truth(rows["time_s"].to_numpy(), limit, _queued(home, way, case)))
+        limit = _of_flow(rows, delays, ends, case, flow["rtt_min_ms"] or 0.0)
+        found.append(Truth(rows["time_s"].to_numpy(), limit, _queued(home, flow["direction"], case)))
     return found
 
 
@@ -75,24 +78,46 @@ def _queued(home: Path, way: str, case: Case) -> NDArray[np.float64]:
     return queues["backlog_bytes"].to_numpy() * 8 / (case.down_bps if way == "down" else case.up_bps)
 
 
-def _waits(home: Path) -> dict[str, NDArray[np.float64]]:
-    """Returns, for each direction, the mean queueing delay in ms during each sample; 0 if no packet left the queue."""
-    queues = pl.read_parquet(home / "queues.parquet")
-    return {
-        way: queues.filter(pl.col("direction") == way)["sojourn_mean_ms"].fill_null(0.0).to_numpy()
-        for way in ("down", "up")
-    }
+def _delays(home: Path) -> pl.DataFrame:
+    """Returns the queueing delay of each packet that arrived: its addresses and ports, time of arrival and delay in ms.
+
+    The captures at both hosts show the delay of each packet. The smallest delay in a direction is not queueing delay.
+    """
+    both = lop.analyze(home / "pcap" / "host-server.pcapng", home / "pcap" / "host-client.pcapng")
+    ends = both.between.to_polars().select("from", "from_port", "to", "to_port").with_row_index("way", offset=1)
+    return (
+        both.passages.to_polars()
+        .drop_nulls("delay_ms")
+        .join(ends.with_columns(pl.col("way").cast(pl.Int64)), on="way")
+        .with_columns(
+            time_s=both.facts["begin_s"] + pl.col("time_s") + pl.col("delay_ms") / 1e3,
+            wait_ms=pl.col("delay_ms") - pl.col("delay_ms").min().over("from"),
+        )
+    )
+
+
+def _waits(packets: pl.DataFrame, time_s: NDArray[np.float64], rtt_ms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the mean queueing delay in ms over the last RTT at each sample, or over the last 0.5 s if the RTT is
+    longer; 0 if no packet arrived in this time."""
+    arrived = packets.sort("time_s")
+    times = arrived["time_s"].to_numpy()
+    sums = np.concatenate([[0.0], np.cumsum(arrived["wait_ms"].to_numpy())])
+    since, until = (np.searchsorted(times, each) for each in (time_s - np.clip(rtt_ms / 1e3, 0.02, 0.5), time_s))
+    return (sums[until] - sums[since]) / np.maximum(until - since, 1)
 
 
 def _of_flow(
-    rows: pl.DataFrame, waits: dict[str, NDArray[np.float64]], way: str, case: Case, floor_ms: float
+    rows: pl.DataFrame, delays: pl.DataFrame, ends: dict[str, Any], case: Case, floor_ms: float
 ) -> NDArray[np.int8]:
     state = rows["state"].to_numpy()
     flight, cwnd, window = (rows[name].to_numpy() for name in ("in_flight_bytes", "cwnd_bytes", "snd_wnd_bytes"))
     threshold = rows["ssthresh_bytes"].fill_null(float("inf")).to_numpy()
     moved = rows["sent_bytes"].to_numpy() + rows["delivered_bytes"].to_numpy() + rows["retransmits"].to_numpy()
-    data, acks = waits[way], waits["up" if way == "down" else "down"]
-    data, acks = (_recent(each, rows["srtt_ms"].fill_null(0.0).to_numpy()) for each in (data, acks))
+    rtt_ms = rows["srtt_ms"].fill_null(0.0).to_numpy()
+    at_receiver = {
+        name: (pl.col(name) == ends["address"]) & (pl.col(f"{name}_port") == ends["port"]) for name in ("to", "from")
+    }
+    data, acks = (_waits(delays.filter(of), rows["time_s"].to_numpy(), rtt_ms) for of in at_receiver.values())
     late = (acks > np.maximum(2.0, floor_ms / 5)) & (acks > 1.5 * data)
     full = flight + ROOM >= cwnd
     held = (flight + ROOM > window) & (window <= cwnd + ROOM)
@@ -108,15 +133,6 @@ def _of_flow(
     limit = np.where(np.isin(state, ["recovery", "loss"]), 4, limit)
     limit = np.where(_timers(state, moved), 7, limit)
     return np.where(state == "closed", -1, limit).astype(np.int8)
-
-
-def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the mean queueing delay in ms over the last RTT, or over the last 25 samples if the RTT is longer."""
-    found = waits.copy()
-    for place in range(len(waits)):
-        back = max(1, min(25, int(srtt_ms[place] // 20)))
-        found[place] = waits[max(0, place - back) : place + 1].mean()
-    return found
 
 
 def _quiet(moved: NDArray[np.int64]) -> NDArray[np.bool_]:

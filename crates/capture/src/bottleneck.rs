@@ -51,7 +51,13 @@ const WALL: (f64, f64) = (0.9, 1.05);
 const PACKETS_ALIKE: f64 = 0.5;
 /// The most frequent number of queued packets at a loss is at least this fraction of the largest number at a loss.
 const PACKETS_TOP: f64 = 0.85;
-/// The second and third signs require at least this number of episodes of losses. The overshoot of slow start alone
+/// Strongest sign of a drop-tail queue: at least this share of the losses occurs at the same number of queued packets,
+/// which is also close to the largest number at a loss (see `PACKETS_TOP`; one packet more is allowed). The queueing
+/// delay is not compared, because it varies if ACKs fill places of a buffer that is counted in packets.
+const PACKETS_ALWAYS: f64 = 0.8;
+/// This sign requires at least this number of packets. An AQM can drop every packet that finds a shorter queue.
+const PACKETS_LEAST: f64 = 4.0;
+/// The strongest, second and third signs require at least this number of episodes of losses. The overshoot of slow start alone
 /// reaches a long queue under an AQM too, because the AQM needs time to react.
 const EPISODES: u64 = 4;
 /// Sign of an AQM: at least `OVERSHOT_LOSSES` losses occur at a queueing delay above this multiple of the usual delay at
@@ -69,6 +75,13 @@ const GROWS: f64 = 1.45;
 /// that the queue dropped.
 const SPIKE: [f64; 2] = [3.0, 1.6];
 const SPIKE_EPISODES: u64 = 8;
+/// Sign of an AQM in a queue of ACKs and data: at the first losses of episodes, neither the number of packets nor the
+/// queueing delay is similar. A full drop-tail queue holds a constant number of packets or of bytes. The 25 % quantile
+/// is less than this fraction of the 90 % quantile, in at least `VARIED_EPISODES` episodes. The numbers are wrong by
+/// several packets, so the 90 % quantile must be at least `VARIED_PACKETS`.
+const VARIED: f64 = 0.5;
+const VARIED_EPISODES: u64 = 6;
+const VARIED_PACKETS: f64 = 40.0;
 /// Varying delays at losses indicate an AQM only if at least this share of the packets carries data.
 const MIXED: f64 = 0.5;
 /// Size in bytes of the IPv4 header plus a TCP header with timestamps.
@@ -140,13 +153,15 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
     let place_ms = if place.is_nan() { 0.0 } else { place };
     let discipline = match discipline(data, longest_wait_ms, place_ms, is_mixed) {
-        Discipline::Unknown if is_mixed && has_spike(data, connection.vantage(sender)) => Discipline::Aqm,
+        Discipline::Unknown if is_mixed && (has_spike(data, connection.vantage(sender)) || varies(data)) => {
+            Discipline::Aqm
+        }
         found => found,
     };
     let at_loss = match full_packets(data) {
         // In a mixture of data and ACKs the queueing delay varies, so return the delay of a buffer that is full of
         // data.
-        Some(packets) if share < PACKETS_ALIKE && !place.is_nan() => (packets + 1.0) * place,
+        Some(packets) if share < least_alike(data) && !place.is_nan() => (packets + 1.0) * place,
         _ if place.is_nan() => at_loss,
         _ => at_loss + place,
     };
@@ -281,6 +296,9 @@ fn discipline(data: &Direction, longest_ms: f64, place_ms: f64, is_mixed: bool) 
         return if again >= POLICED { Discipline::Policer } else { Discipline::Unknown };
     }
     let episodes = data.wait_at_episode_ms.count();
+    if episodes >= EPISODES && is_always_full(data) {
+        return Discipline::DropTail;
+    }
     let usual = data.wait_at_episode_ms.quantile(0.5);
     let bound = OVERSHOT[usize::from(is_mixed)] * usual + PACKETS_LONGER * place_ms;
     if episodes >= EPISODES && data.wait_at_loss_ms.share_above(bound) * losses as f64 >= OVERSHOT_LOSSES {
@@ -330,5 +348,25 @@ fn full_packets(data: &Direction) -> Option<f64> {
     let wait = data.wait_at_loss_ms.mode().map_or(f64::INFINITY, |(wait, _)| wait);
     let at_top = packets >= PACKETS_TOP * data.packets_at_loss.quantile(1.0);
     let is_full = share >= PACKETS_ALIKE && at_top && most <= LONGER * high && most >= ALIKE * wait;
-    is_full.then_some(packets)
+    (is_full || is_always_full(data)).then_some(packets)
+}
+
+/// Returns true if nearly all losses occur at the same number of queued packets. See `PACKETS_ALWAYS`.
+fn is_always_full(data: &Direction) -> bool {
+    let (packets, share) = data.packets_at_loss.mode().unwrap_or((0.0, 0.0));
+    share >= PACKETS_ALWAYS && packets >= (PACKETS_TOP * data.packets_at_loss.quantile(1.0) - 1.0).max(PACKETS_LEAST)
+}
+
+/// Returns the share of losses at the same queueing delay below which the number of packets shows the buffer size.
+fn least_alike(data: &Direction) -> f64 {
+    if is_always_full(data) { PACKETS_ALWAYS } else { PACKETS_ALIKE }
+}
+
+/// Returns true if neither the number of packets nor the queueing delay is similar at the first losses of episodes. See
+/// `VARIED`.
+fn varies(data: &Direction) -> bool {
+    let (packets, wait) = (&data.packets_at_episode, &data.wait_at_episode_ms);
+    let is_wide = |of: &Sketch| of.quantile(0.25) < VARIED * of.quantile(0.9);
+    let is_enough = wait.count() >= VARIED_EPISODES && packets.quantile(0.9) >= VARIED_PACKETS;
+    is_enough && is_wide(packets) && is_wide(wait)
 }
