@@ -79,6 +79,13 @@ def test_an_aqm_is_distinguished_from_drop_tail(tmp_path: Path) -> None:
     assert fitted.possible("queue.down") == ["pie"]
 
 
+def test_the_thresholds_of_a_red_queue_are_fitted(tmp_path: Path) -> None:
+    text = LINE.replace('{ limit = "40 packets" }', '{ kind = "red", min = "20 kB", max = "60 kB", limit = "240 kB" }')
+    fitted = lop.fit(captured(tmp_path, text), trials=80, remedies=False)
+    assert fitted.possible("queue.down") == ["red"]
+    assert fitted.value("threshold.down")["value"] == pytest.approx(20e3, rel=0.1)
+
+
 def test_remedies_are_compared_with_the_line_as_it_is(capture: Path) -> None:
     rows = list(lop.fit(capture, trials=20).remedies.rows())
     assert rows[0]["remedy"] == "none"

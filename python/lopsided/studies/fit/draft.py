@@ -489,8 +489,9 @@ def queues_to_try(draft: Draft, way: Way) -> tuple[str, ...]:
     seen = draft.ways[way]
     if not seen.loaded:
         return ("fifo",)
+    managed = (*AQMS, "red")
     if seen.marks:
-        return AQMS
+        return managed
     if seen.observed and seen.observed.sure and seen.observed.discipline != "unknown":
-        return ("fifo",) if seen.observed.discipline == "drop_tail" else AQMS
-    return QUEUES
+        return ("fifo",) if seen.observed.discipline == "drop_tail" else managed
+    return (*QUEUES, "red")

@@ -41,6 +41,10 @@ GUESSED = 0.4
 """Standard deviation of the logarithm of a value that was not measured."""
 AQMS = ("codel", "fq_codel", "pie", "cake")
 QUEUES = ("fifo", *AQMS)
+RED_SHARES = (3, 12)
+"""Upper threshold and limit of a RED queue, as multiples of the lower threshold (as in the example in tc-red(8))."""
+RED_WAIT = 2.5
+"""Starting value of the lower threshold: bytes at the longest wait, divided by this number."""
 CONTROLS = (
     "cubic", "reno", "bbr", "bic", "htcp", "westwood", "vegas", "illinois", "scalable", "hybla", "highspeed", "yeah",
 )  # fmt: skip
@@ -248,6 +252,9 @@ class Draft:
                     found.append(_direct(f"buffer.{way}", seen.first_buffer_bytes, "B", bound))
                 else:
                     found.append(_parameter(f"buffer.{way}", seen.first_buffer_bytes, "B", error))
+            if structure.queues[way] == "red":
+                start = max(seen.longest_wait_ms * seen.rate_bps / 8e3 / RED_WAIT, PACKET)
+                found.append(_parameter(f"threshold.{way}", start, "B", None))
             if structure.lossy[way]:
                 found.append(_parameter(f"loss.{way}", max(seen.losses, 0.001), "share", None))
             if seen.thinning is not None:
@@ -302,7 +309,11 @@ class Draft:
             if buffer is None:
                 return {"kind": "fifo", "limit": "1000 packets"}
             return {"kind": "fifo", "limit": f"{max(2, round(buffer / PACKET))} packets"}
-        marking = {"ecn": True} if self.ecn and kind in ("codel", "fq_codel", "pie") else {}
+        marking = {"ecn": True} if self.ecn and kind in ("codel", "fq_codel", "pie", "red") else {}
+        if kind == "red":
+            low = round(values[f"threshold.{way}"])
+            most, limit = (share * low for share in RED_SHARES)
+            return {"kind": kind, "min": f"{low} B", "max": f"{most} B", "limit": f"{limit} B", **marking}
         return {"kind": kind, **marking}
 
     def _others(self) -> list[dict[str, Any]]:

@@ -26,6 +26,8 @@ _NAMES = {
     "rtt_floor": "shortest RTT",
     "buffer.down": "buffer down",
     "buffer.up": "buffer up",
+    "threshold.down": "RED threshold down",
+    "threshold.up": "RED threshold up",
     "framing.down": "framing of each packet down",
     "framing.up": "framing of each packet up",
     "loss.down": "random loss down",
