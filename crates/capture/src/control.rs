@@ -63,6 +63,9 @@ const MATCHES: f64 = 1.0;
 const DIFFERS: f64 = 0.5;
 const DIFFERS_PERIODS: usize = 3;
 const UNLIKE: f64 = 1.0;
+/// BBR does not follow the windows of a congestion control that reacts to losses: no simulated view of BBR (198) matches
+/// one of them with errors below `MATCHES` and `DIFFERS` in at least this number of losses and periods.
+const FOLLOWS: usize = 4;
 /// Minimum width in segments of the uniform distribution over all flights (`Noise::anywhere`). For larger windows, the
 /// width is the window.
 const LEAST_RANGE: f64 = 10.0;
@@ -144,6 +147,12 @@ impl Fit {
             && self.reduction < MATCHES
             && self.growth > DIFFERS
             && self.periods >= DIFFERS_PERIODS
+    }
+
+    /// Returns true if the windows match after losses and between losses. See `FOLLOWS`.
+    fn is_followed(&self) -> bool {
+        let is_often = self.reductions >= FOLLOWS && self.periods >= FOLLOWS;
+        is_often && self.reduction < MATCHES && self.growth < DIFFERS
     }
 
     /// Returns the natural logarithm of the likelihood of a congestion control that is not listed.
@@ -279,7 +288,8 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
         unlisted = unlisted.max(weight + UNLIKE);
     }
     // Without an indicator, BBR is one of many congestion controls that are not replayed.
-    weights.push(if signs > 0.0 { BBR + signs } else { f64::NEG_INFINITY });
+    let may_be_bbr = signs > 0.0 && !fits.iter().any(Fit::is_followed);
+    weights.push(if may_be_bbr { BBR + signs } else { f64::NEG_INFINITY });
     fits.push(Fit { name: "bbr", reduction: 0.0, reductions: 0, growth: 0.0, periods: 0, probability: 0.0 });
     let most = weights.iter().copied().fold(unlisted, f64::max);
     let total = weights.iter().map(|weight| libm::exp(weight - most)).sum::<f64>() + libm::exp(unlisted - most);
