@@ -79,6 +79,7 @@ LENGTHS = {
     **dict.fromkeys(("fwp-sharing", "fwp-sharing-rules", "fwp-sharing-time"), "45 s"),
     "fwp-repair": "2 s",
     "alone": "130 s",
+    "clock": "140 s",
 }
 """For each experiment, a duration that is long enough for all of its flows. All other experiments run for 32 s."""
 
