@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import time
 
 import pytest
 
+from lopsided.cli import probe as command
 from lopsided.errors import RunError, UsageError
 from lopsided.studies import probe
 from lopsided.studies.probe import messages, sink
@@ -46,6 +48,12 @@ def run_until_all_send(*arguments: object, **options: object) -> list[probe.Log]
         if all(log.received and len(log.samples) > 2 for log in logs):
             return logs
     pytest.skip("a busy machine: it stalled for the duration of a flow, five times")
+
+
+def test_the_default_port_is_that_of_merritt2010() -> None:
+    """The programs in the appendices B and C of the thesis use port 5000."""
+    functions = (command.probe, command.measure_size, probe.serve, probe.run, probe.field_procedure)
+    assert {inspect.signature(each).parameters["port"].default for each in functions} == {probe.PORT} == {5000}
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ def probe(
     profile: str = "linux-6.1",
     interval: str = "20ms",
     every_write: Flag = False,
-    port: int = 5001,
+    port: int = 5000,
     bind: str = "127.0.0.1",
     log: Annotated[Path | None, Parameter(name="--out")] = None,
     overwrite: Overwrite = False,
@@ -128,7 +128,7 @@ def probe(
             print_line(link(log))
 
 
-def measure_size(host: str, up: str | None, port: int = 5001) -> None:
+def measure_size(host: str, up: str | None, port: int = 5000) -> None:
     """Measures a real line by merritt2010's field procedure (section 6.4), and prints the recommended buffer."""
     from lopsided.studies import probe as probing
 

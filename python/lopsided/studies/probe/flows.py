@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-PORT = 5001
+PORT = 5000
+"""Default port of the sink: the port of merritt2010's programs (appendices B and C)."""
 LONGEST_S = 3600.0
 MOST_CONNECTIONS = 64
 """Maximum number of parallel connections at the sink."""
