@@ -119,6 +119,12 @@ def test_a_sweep_is_drawn_by_the_metric_of_choice(swept):
                 swept.plot(metric)
             continue
         assert swept.plot(metric).axes and "share of seeds" in swept.plot(metric, cdf=True).axes[0].get_ylabel()
+    # The upload of 196 kbit/s is in kbit/s beside a download in Mbit/s.
+    down, up = swept.plot("goodput", cdf=True).axes[:2]
+    assert (down.get_xlabel(), up.get_xlabel()) == ("goodput (Mbit/s)", "goodput (kbit/s)")
+    assert max(float(x) for line in up.lines for x in line.get_xdata()) == pytest.approx(
+        swept.to_polars().filter(pl.col("name") == "upload")["goodput_bps"].max() / 1e3
+    )
     table = sweep_curves.data(swept, "delay")
     first = swept.to_polars().filter((pl.col("name") == "upload") & (pl.col("link.up.queue.limit_packets") == 10))
     row = table.filter((pl.col("name") == "upload") & (pl.col("link.up.queue.limit_packets") == 10)).to_dicts()[0]

@@ -173,23 +173,28 @@ def _metric(measured: _Measured, subtitle: str, axis: str) -> Figure:
 def _distribution(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
     """Draws the distribution of a metric over the seeds. Each flow has a panel; a metric of the whole run has one
     panel."""
-    frame, names, label = measured.frame, measured.names, measured.label
+    frame, names = measured.frame, measured.names
     drawn = names[:_MOST_PANELS]
-    title, heights = f"Distribution of {label}", (2.2,) * len(drawn)
-    sheet = style.sheet(title, subtitle, heights, label, end_labels=False, own_x=True)
-    arms = frame.partition_by(axes, maintain_order=True)
+    title, heights = f"Distribution of {measured.label.partition(' (')[0]}", (2.2,) * len(drawn)
+    sheet = style.sheet(title, subtitle, heights, measured.label, end_labels=False, own_x=True)
+    arms = frame.partition_by(axes, maintain_order=True, as_dict=True)
+    inks = dict(zip(arms, _INKS, strict=False))
     for panel, name in zip(sheet.panels, drawn, strict=True):
-        for index, arm in enumerate(arms[: len(_INKS)]):
-            of_flow = arm if measured.of_run else arm.filter(pl.col("name") == name)
-            values = np.sort(of_flow[measured.column].drop_nulls().to_numpy())
+        rows, label = measured.panel(name)
+        of_flow = rows.partition_by(axes, as_dict=True)
+        for key, ink in inks.items():
+            if key not in of_flow:
+                continue
+            values = np.sort(of_flow[key][measured.column].drop_nulls().to_numpy())
             share = np.arange(1, len(values) + 1) / max(1, len(values))
             x, y = np.append(values[:1], values), np.append(0.0, share)
-            panel.step(x, y, where="post", color=_INKS[index], label=", ".join(str(arm[axis][0]) for axis in axes))
+            panel.step(x, y, where="post", color=ink, label=", ".join(map(str, key)))
             # With few seeds, the curve alone would be misleading, so each seed is also drawn as a point.
-            panel.plot(values, share, ".", color=_INKS[index], markersize=4)
+            panel.plot(values, share, ".", color=ink, markersize=4)
         panel.set_ylim(0, 1.03)
         panel.margins(x=0.03)
         panel.set_ylabel(f"{name}: share of seeds" if name else "share of seeds")
+        panel.set_xlabel(label)
     sheet.panels[0].legend(
         loc="best",
         fontsize=style.legend_size(),
