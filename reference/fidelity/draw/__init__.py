@@ -12,9 +12,8 @@ The draw chooses:
 - buffers of 5 to 200 packets in each direction, RED with marks or drops, a shaper, random loss;
 - ATM cells, Ethernet or no framing;
 - bulk and short repeated transfers with mixed congestion controls;
-- no SACK, no timestamps, a small MSS, other initial windows and receive buffers.
-
-From seed 1,000,000 on, the draw also chooses managed queues: CoDel, FQ-CoDel or CAKE in half of the directions.
+- CoDel, FQ-CoDel or CAKE in half of the directions;
+- Linux 6.1 or 6.12, and no SACK, no timestamps, a small MSS, other initial windows and receive buffers.
 
 A draw contains no UDP flows, no scenarios with several hosts, and no features that Linux does not have.
 """
@@ -50,11 +49,12 @@ CONTROLS = (
 """Congestion controls that both Linux and the simulator support. The first two are chosen as often as all others
 together."""
 
-MANAGED_FROM = 1_000_000
-"""First seed whose draw contains managed queues."""
 MANAGED = ("codel", "fq_codel", "cake")
 """Managed queues that a draw can choose. PIE and FQ-PIE are excluded, because the kernel's timer delays their updates
 by up to two ticks of 4 ms."""
+
+PROFILES = ("linux-6.1", "linux-6.12")
+"""Profiles that a draw can choose. Linux of the same series measures the scenario."""
 
 PACKETS = 30_000
 """A run lasts as long as the downlink needs to send this number of packets, but at least `SHORTEST_S` and `ROUND_TRIPS`
@@ -89,9 +89,11 @@ def probes(seed: int) -> list[Probe]:
 def draw(seed: int, count: int = COUNT) -> list[Drawn]:
     """Returns the first `count` scenarios that the seed determines. A larger `count` appends scenarios."""
     drawn = [Drawn(seed, number, _tables(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
-    if seed >= MANAGED_FROM:
-        for one in drawn:
-            _manage(random.Random(f"draw {seed} {one.number} queues"), one.tables["link"])
+    for one in drawn:
+        # A second generator, because `_tables` draws a different number of values for each scenario.
+        chance = random.Random(f"draw {seed} {one.number} queues")
+        _manage(chance, one.tables["link"])
+        one.tables["stack"]["profile"] = chance.choice(PROFILES)
     return drawn
 
 
@@ -166,7 +168,7 @@ def _manage(chance: random.Random, link: Tables) -> None:
 def _stack(chance: random.Random, line: _Line) -> Tables:
     """Returns random settings of TCP. They apply to all flows, because Linux sets them with sysctls for the whole
     host."""
-    found: dict[str, object] = {"profile": "linux-6.1"}
+    found: dict[str, object] = {}
     if chance.random() < 0.15:
         found["sack"] = False
     if chance.random() < 0.15:
