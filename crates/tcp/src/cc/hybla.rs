@@ -28,13 +28,11 @@ pub struct Hybla {
     min_srtt: Option<Duration>,
     /// Growth that is not yet a whole segment, in 1/128 segment.
     parts: u64,
-    /// Number of ACKs that added less than one segment, since the last whole segment of growth.
-    small: u64,
 }
 
 impl Default for Hybla {
     fn default() -> Hybla {
-        Hybla { rho: 1.0, min_srtt: None, parts: 0, small: 0 }
+        Hybla { rho: 1.0, min_srtt: None, parts: 0 }
     }
 }
 
@@ -85,18 +83,20 @@ impl WindowAlgorithm for Hybla {
         }
         let (slow_start, cwnd) = (window.in_slow_start(), window.segments());
         let step = step(self.rho, slow_start, cwnd);
-        // Linux counts the ACKs that add less than a segment.
-        self.small += u64::from(step < PART as u64);
+        // Linux counts the ACKs that add less than a segment, in the counter of Reno's growth (`snd_cwnd_cnt`). The first
+        // ACK outside of the Open state therefore often adds a segment.
+        if step < PART as u64 {
+            window.count_segment();
+        }
         self.parts += step;
         let whole = self.parts / PART as u64;
         if whole > 0 {
             self.parts -= whole * PART as u64;
-            self.small = 0;
+            window.reset_cwnd_cnt();
             let grown = cwnd + whole;
             window
                 .set_segments(window.ssthresh().filter(|_| slow_start).map_or(grown, |threshold| grown.min(threshold)));
-        } else if step == 0 && self.small >= cwnd {
-            self.small = 0;
+        } else if step == 0 && window.count_to_window(0) {
             window.set_segments(cwnd + 1);
         }
     }
@@ -158,6 +158,20 @@ mod tests {
         assert_eq!((grown[198], grown[199], grown[399], grown[400]), (200, 201, 201, 202));
         // At four times the reference RTT, an ACK of a window of eight segments adds two segments.
         assert_eq!(windows(window(8, 2), 100, CaState::Open, 2), [10, 11]);
+    }
+
+    /// tcp_reno_cong_avoid and hybla_cong_avoid share `snd_cwnd_cnt`. With a window of 45 segments, an ACK adds 2/128
+    /// segment, so 50 ACKs add no segment but count as more than one window.
+    #[test]
+    fn acks_of_the_open_state_count_for_renos_growth() {
+        let path = PathState { srtt: Some(Duration::from_millis(25)), ..path_state() };
+        let (mut hybla, mut window) = (Hybla::default(), window(45, 2));
+        let mut after = |ca_state, acks| {
+            let ack = Acked { ca_state, ..acked(1, Duration::from_millis(25)) };
+            (0..acks).for_each(|_| hybla.cong_avoid(Time::ZERO, &ack, &path, &mut window));
+            window.segments()
+        };
+        assert_eq!([after(CaState::Open, 50), after(CaState::Disorder, 1)], [45, 46]);
     }
 
     #[test]

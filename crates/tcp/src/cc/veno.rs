@@ -59,15 +59,13 @@ impl WindowAlgorithm for Veno {
         let cwnd = window.segments();
         self.queued = (2 * cwnd).saturating_sub(share(2 * cwnd, rtts.base, rtts.min));
         let left = window.slow_start(octets);
-        if left > 0 {
-            let before = window.segments();
-            window.add_one_per(before, left);
-            if self.queued >= BETA && window.segments() > before {
-                if self.skip {
-                    window.set_segments(before);
-                }
-                self.skip = !self.skip;
+        if left > 0 && self.queued < BETA {
+            window.add_one_per(window.segments(), left);
+        } else if left > 0 && window.count_to_window(left) {
+            if !self.skip {
+                window.set_segments(window.segments() + 1);
             }
+            self.skip = !self.skip;
         }
         // Linux restarts the minimum after each ACK that may grow the window.
         self.rtt.min = None;
@@ -122,6 +120,24 @@ mod tests {
             let gained = veno.cwnd().get() / MSS - before;
             assert!((least..=most).contains(&gained), "{gained} in ten round trips with {queue_ms} ms of queue");
         }
+    }
+
+    /// tcp_veno_cong_avoid: with at least beta segments queued, the segment is added by the first ACK after a whole
+    /// window of ACKs, and this ACK is not counted. The window of 80 segments grows with ACK 81, and 2 * 82 ACKs later.
+    #[test]
+    fn with_a_queue_the_ack_after_a_whole_window_adds_the_segment() {
+        let mut veno = with_queue(50);
+        veno.on_congestion(Time::ZERO, Signal::Loss, &path_state());
+        let before = veno.cwnd().get() / MSS;
+        let rtt = Duration::from_millis(150);
+        let grown: Vec<u64> = (1..=4 * before)
+            .filter(|_| {
+                let was = veno.cwnd();
+                veno.on_ack(Time::ZERO, &acked(1, rtt), &path_state());
+                veno.cwnd() > was
+            })
+            .collect();
+        assert_eq!(grown, [before + 1, before + 1 + 2 * (before + 2)]);
     }
 
     #[test]

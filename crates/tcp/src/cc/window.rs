@@ -152,6 +152,20 @@ impl Window {
         }
     }
 
+    /// Returns true and restarts the count if a whole window was acknowledged before this ACK. Otherwise counts the
+    /// newly acknowledged bytes `octets`. The ACK that restarts the count is itself not counted
+    /// (tcp_veno_cong_avoid).
+    pub(super) fn count_to_window(&mut self, octets: u64) -> bool {
+        let whole = self.cwnd_cnt >= self.segments() * self.mss;
+        self.cwnd_cnt = if whole { 0 } else { self.cwnd_cnt.saturating_add(octets) };
+        whole
+    }
+
+    /// Counts one acknowledged segment without growth.
+    pub(super) fn count_segment(&mut self) {
+        self.cwnd_cnt = self.cwnd_cnt.saturating_add(self.mss);
+    }
+
     /// Adds `square_octets / cwnd` bytes to the window and keeps the remainder for the next call.
     pub fn add_exactly(&mut self, square_octets: u64) {
         self.cwnd_cnt += square_octets;
