@@ -81,6 +81,10 @@ impl Connection {
             if self.recv.could_be_updated()
                 && self.recv.window_update_due(self.segment_sizes(), self.options.rcv_wscale)
             {
+                if self.recv.is_ack_due() {
+                    // Linux sends the ACK when the data arrives. The window update of the read is a second ACK.
+                    self.settle_answer(now);
+                }
                 self.acks.ack_now(AckReason::WindowUpdate);
             }
             if self.acks.awaits_read() {

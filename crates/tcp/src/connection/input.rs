@@ -50,8 +50,8 @@ impl Connection {
         self.report_readiness();
     }
 
-    /// Stores the window of an ACK that is due now, for stacks that acknowledge before the application reads.
-    fn settle_answer(&mut self, now: Time) {
+    /// Stores the window of an ACK that is due now, if the stack sends this ACK before the application reads.
+    pub(super) fn settle_answer(&mut self, now: Time) {
         let Some(why) = self.acks.due() else { return };
         if self.state >= State::Established && self.state != State::Closed {
             let window = self.offered_window();

@@ -76,6 +76,16 @@ impl OfferedWindow {
         self.edge.saturating_sub(next)
     }
 
+    /// True if an ACK is due whose window was computed before the application read the new data.
+    pub fn is_ack_due(&self) -> bool {
+        self.due.is_some()
+    }
+
+    /// Like [`OfferedWindow::open`], but assumes that an ACK that is due has been sent.
+    pub fn open_after_ack(&self, next: u64) -> u64 {
+        self.open(next).max(self.due.unwrap_or(0))
+    }
+
     /// Computes the window of the SYN-ACK, a whole number of segments of `mss` bytes.
     pub fn answer_with(&mut self, mss: u32) {
         self.settled = false;

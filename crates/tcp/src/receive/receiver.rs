@@ -222,7 +222,13 @@ impl Receiver {
 
     /// True if the application's read opened the window so far that the peer must be notified.
     pub fn window_update_due(&self, sizes: SegmentSizes, scale: u8) -> bool {
-        self.window.buffer().is_update_due(self.filling(sizes, scale), self.fin_reached())
+        let open = self.window.open_after_ack(self.next());
+        self.window.buffer().is_update_due(Filling { open, ..self.filling(sizes, scale) }, self.fin_reached())
+    }
+
+    /// True if an ACK is due whose window was computed before the application read the new data.
+    pub fn is_ack_due(&self) -> bool {
+        self.window.is_ack_due()
     }
 
     /// True if [`Receiver::take_next`] may accept the payload: the payload is synthetic and within the window, and

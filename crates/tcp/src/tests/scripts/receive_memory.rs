@@ -1,6 +1,6 @@
 //! Linux's receive buffer, counted in bytes of memory: the opening of the window, and the growth of the buffer.
 
-use super::script::{PEER, Script, linux};
+use super::script::{NO_SACK, PEER, Script, linux};
 use crate::{AckSettings, BufferRule, Profile};
 use lopsided_core::Bytes;
 
@@ -65,4 +65,17 @@ fn an_ack_that_would_advertise_less_than_the_syn_ack_is_delayed() {
         t.inject(102, "1001:2001");
         t.expect(answered, "ack 2001");
     }
+}
+
+/// __tcp_cleanup_rbuf: the ACK of the segment that fills a gap advertises what the unread data leaves of the buffer. If
+/// the read then doubles this window, a second ACK follows.
+#[test]
+fn a_read_after_a_filled_gap_sends_a_window_update() {
+    let mut t =
+        Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(40_000)), ..linux() }, NO_SACK);
+    for n in 1..38 {
+        t.answers(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001), "ack 1");
+    }
+    t.answers(200, "1:1001", "ack 38001 win 19000");
+    t.expect(200, "ack 38001 win 38000");
 }
