@@ -447,7 +447,8 @@ def _drawn_phase(sides: Sequence[Side], first: Divergence) -> str | None:
     flows = {} if run is None else {row["flow"]: row["name"] for row in run.flows.rows() if row["cc"] == "bbr"}
     if run is None or not flows:
         return None
-    told = run.scenario.with_(**{"record.tcp_events": True, "scenario.duration": f"{first.time_s + FINE_S:.6f} s"})
+    # Run the whole scenario: flows may start after the difference, and a shorter run would reject them.
+    told = run.scenario.with_(**{"record.tcp_events": True})
     for event in told.run(seed=run.seed).tcp_events.rows():
         if event["event"] != "cc_phase" or event["to"] != "probe bandwidth" or event["flow"] not in flows:
             continue
