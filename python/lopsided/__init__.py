@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lopsided._native import (
         Acked,
         Controller,
+        Idle,
         Lost,
         PacketView,
         PathState,
@@ -64,6 +65,7 @@ __all__ = [
     "ControllerError",
     "Fit",
     "FolderError",
+    "Idle",
     "LopsidedError",
     "Lost",
     "PacketView",
@@ -97,7 +99,7 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("__version__", "Controller", "Acked", "Lost", "PacketView", "PathState"), "lopsided._native"),
-    **dict.fromkeys(("QueueSetup", "Setup", "Signal", "Window", "QueueDiscipline"), "lopsided._native"),
+    **dict.fromkeys(("Idle", "QueueSetup", "Setup", "Signal", "Window", "QueueDiscipline"), "lopsided._native"),
     "WindowAlgorithm": "lopsided._native",
     **dict.fromkeys(("ControllerError", "FolderError", "LopsidedError", "QueueError"), "lopsided.errors"),
     **dict.fromkeys(("RunError", "ScenarioError", "UsageError"), "lopsided.errors"),

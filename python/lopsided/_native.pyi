@@ -220,8 +220,11 @@ class Controller:
     def on_established(self, path: PathState) -> None:
         """Called after the handshake, when the segment size and possibly an RTT are known."""
 
-    def on_transmit_start(self, idle_s: float, path: PathState) -> None:
-        """Called when data is sent while no data is in flight. `idle_s` is the time since new data was last sent."""
+    def on_idle(self, idle: Idle, path: PathState) -> None:
+        """Called after an idle time, or if the window was not used.
+
+        The default calls `limit_window` if the event has a window.
+        """
 
     def on_ack(self, ack: Acked, path: PathState) -> None:
         """Called for each ACK that delivers data."""
@@ -242,15 +245,9 @@ class Controller:
     def on_undo(self) -> None:
         """Called when the last congestion signal turns out to be wrong. Restore the state before the signal."""
 
-    def on_idle(self, restart_window_bytes: int) -> None:
-        """Called to limit the window to `restart_window_bytes`: at the start, and after an idle time of more than one
-        RTO (RFC 5681)."""
-
-    def on_unused(self, window_bytes: int) -> None:
-        """Called to limit the window to `window_bytes`, because the window was not fully used or sending paused.
-
-        See RFC 2861. The default calls `on_idle`.
-        """
+    def limit_window(self, most_bytes: int) -> None:
+        """Called to reduce the window to `most_bytes` if the window is larger: with the initial window before
+        `on_established`, at the end of a reduction, and by `on_idle`. The default does nothing."""
 
 class WindowAlgorithm:
     """Base class of window algorithms, which compute the growth of the window and its size after congestion, in
@@ -435,6 +432,19 @@ class Lost:
     lost_since_sent_bytes: Final[int]
     """Bytes marked lost since the segment was last sent, the segment included."""
     app_limited: Final[bool]
+
+@final
+class Idle:
+    """An idle time, or a time in which the sender did not use its window."""
+
+    kind: Final[Literal["transmit start", "restart", "unused"]]
+    """`transmit start`: data is sent while no data is in flight. `restart`: no data was sent for more than one RTO (RFC
+    5681). `unused`: the window was not full for one RTO, or no data was sent and the stack halves an idle window. The
+    slow-start threshold then becomes at least 3/4 of the old window (RFC 2861)."""
+    since_s: Final[float | None]
+    """Time since data was last sent, for `transmit start`."""
+    window_bytes: Final[int | None]
+    """Largest window that the event permits, for `restart` and `unused`."""
 
 @final
 class Signal:

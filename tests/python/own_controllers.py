@@ -78,14 +78,14 @@ class Reno(lop.Controller):
             self.cwnd_bytes = max(self.cwnd_bytes, cwnd)
             self.ssthresh_bytes = threshold and max(threshold, self.ssthresh_bytes)
 
-    def on_idle(self, restart_window_bytes):
-        self.set_window(min(self.cwnd_bytes, restart_window_bytes))
+    def limit_window(self, most_bytes):
+        self.set_window(min(self.cwnd_bytes, most_bytes))
 
-    def on_unused(self, window_bytes):
-        segments = self.cwnd_bytes // self.mss
-        if self.ssthresh_bytes is not None:
+    def on_idle(self, idle, path):
+        if idle.kind == "unused" and self.ssthresh_bytes is not None:
+            segments = self.cwnd_bytes // self.mss
             self.ssthresh_bytes = max(self.ssthresh_bytes, (segments // 2 + segments // 4) * self.mss)
-        self.on_idle(window_bytes)
+        super().on_idle(idle, path)
 
 
 class RenoAlgorithm(lop.WindowAlgorithm):

@@ -11,8 +11,8 @@ import lopsided as lop
 from lopsided import _native
 
 ROOT = Path(__file__).parent.parent.parent
-OWN = ("Acked", "Controller", "Lost", "PacketView", "PathState", "QueueDiscipline", "QueueSetup", "Setup", "Signal",
-       "Window", "WindowAlgorithm")  # fmt: skip
+OWN = ("Acked", "Controller", "Idle", "Lost", "PacketView", "PathState", "QueueDiscipline", "QueueSetup", "Setup",
+       "Signal", "Window", "WindowAlgorithm")  # fmt: skip
 
 
 def stub(name: str) -> ast.ClassDef:

@@ -44,7 +44,8 @@ mod _native {
     use crate::batch::Batch;
     #[pymodule_export]
     use crate::controller::{
-        Acked, Controller, Lost, PathState, RateSample, Setup, Signal, Window, WindowAlgorithm, simulate_controller,
+        Acked, Controller, Idle, Lost, PathState, RateSample, Setup, Signal, Window, WindowAlgorithm,
+        simulate_controller,
     };
     #[pymodule_export]
     use crate::draws::first_draw;

@@ -67,8 +67,8 @@ impl Controller for Shallow {
         self.cwnd = self.cwnd.max(self.before);
     }
 
-    fn on_idle(&mut self, _now: Time, restart_window: Bytes) {
-        self.cwnd = self.cwnd.min(restart_window.get());
+    fn limit_window(&mut self, _now: Time, most: Bytes) {
+        self.cwnd = self.cwnd.min(most.get());
     }
 
     fn cwnd(&self) -> Bytes {

@@ -1,7 +1,7 @@
 //! `lopsided.Controller`, the base class of congestion controls in Python. It stores the targets (window, threshold,
 //! pacing rate), and checks each value at its assignment.
 
-use super::values::{Acked, Lost, PathState, Setup, Signal};
+use super::values::{Acked, Idle, Lost, PathState, Setup, Signal};
 use lopsided_core::Time;
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -132,9 +132,15 @@ impl Controller {
     #[pyo3(text_signature = "($self, path)")]
     fn on_established(&self, _path: &Bound<'_, PathState>) {}
 
-    /// Called when data is sent while no data is in flight. `idle_s` is the time since new data was last sent.
-    #[pyo3(text_signature = "($self, idle_s, path)")]
-    fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
+    /// Called after an idle time, or if the window was not used. The default calls `limit_window` if the event has a
+    /// window.
+    #[pyo3(text_signature = "($self, idle, path)")]
+    fn on_idle(this: &Bound<'_, Self>, idle: &Bound<'_, Idle>, _path: &Bound<'_, PathState>) -> PyResult<()> {
+        match idle.get().0.window() {
+            Some(window) => this.call_method1("limit_window", (window.get(),)).map(drop),
+            None => Ok(()),
+        }
+    }
 
     /// Called for each ACK that delivers data.
     #[pyo3(text_signature = "($self, ack, path)")]
@@ -166,16 +172,10 @@ impl Controller {
         Err(missing(this, "on_undo(self)"))
     }
 
-    /// Called to limit the window to `restart_window_bytes`: at the start, and after an idle time of more than one RTO
-    /// (RFC 5681).
-    #[pyo3(text_signature = "($self, restart_window_bytes)")]
-    fn on_idle(&self, _restart_window_bytes: u64) {}
-
-    /// Called to limit the window to `window_bytes`, because the window was not fully used or sending paused (RFC
-    /// 2861). The default calls `on_idle`.
-    fn on_unused(this: &Bound<'_, Self>, window_bytes: u64) -> PyResult<()> {
-        this.call_method1("on_idle", (window_bytes,)).map(drop)
-    }
+    /// Called to reduce the window to `most_bytes` if the window is larger: with the initial window before
+    /// `on_established`, at the end of a reduction, and by `on_idle`. The default does nothing.
+    #[pyo3(text_signature = "($self, most_bytes)")]
+    fn limit_window(&self, _most_bytes: u64) {}
 }
 
 pub(super) fn missing<T>(this: &Bound<'_, T>, method: &str) -> PyErr {

@@ -15,7 +15,7 @@ pub(crate) use abort::{ControllerFailure, RunAbort};
 pub(crate) use base::Controller;
 pub(crate) use harness::simulate_controller;
 pub(crate) use object::{Object, defines, nothing};
-pub(crate) use values::{Acked, Lost, PathState, RateSample, Setup, Signal};
+pub(crate) use values::{Acked, Idle, Lost, PathState, RateSample, Setup, Signal};
 pub(crate) use window_algorithm::{Window, WindowAlgorithm};
 
 use lopsided_core::Time;

@@ -2,8 +2,8 @@
 
 use super::base::{Controller, Targets};
 use super::object::{Object, defines, nothing};
-use super::values::{Acked, Lost, PathState, Signal, ecn_use, feedback_word};
-use lopsided_core::{BitRate, Bytes, Duration, Time};
+use super::values::{Acked, Idle, Lost, PathState, Signal, ecn_use, feedback_word};
+use lopsided_core::{BitRate, Bytes, Time};
 use lopsided_tcp::{EcnUse, Feedback, cc};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ pub(super) struct PythonController {
     mss: u64,
     owns_recovery: bool,
     ecn_use: EcnUse,
-    defines_on_transmit_start: bool,
+    defines_on_idle: bool,
     defines_on_recovered: bool,
     needs_losses: bool,
 }
@@ -33,7 +33,7 @@ impl PythonController {
             ecn_use: ecn_use(made)?,
             // A method that the class does not override is not called, because each call must acquire the interpreter's
             // lock.
-            defines_on_transmit_start: defines::<Controller>(made, "on_transmit_start")?,
+            defines_on_idle: defines::<Controller>(made, "on_idle")?,
             defines_on_recovered: defines::<Controller>(made, "on_recovered")?,
             needs_losses: defines::<Controller>(made, "on_lost")?,
         })
@@ -71,9 +71,11 @@ impl cc::Controller for PythonController {
         });
     }
 
-    fn on_transmit_start(&mut self, now: Time, idle: Duration, path: &cc::PathState) {
-        if self.defines_on_transmit_start {
-            self.tell("on_transmit_start", now, (idle.as_secs_f64(), PathState(*path)));
+    fn on_idle(&mut self, now: Time, idle: cc::Idle, path: &cc::PathState) {
+        if self.defines_on_idle {
+            self.tell("on_idle", now, (Idle(idle), PathState(*path)));
+        } else if let Some(window) = idle.window() {
+            self.limit_window(now, window);
         }
     }
 
@@ -105,12 +107,8 @@ impl cc::Controller for PythonController {
         self.tell("on_undo", now, ());
     }
 
-    fn on_idle(&mut self, now: Time, restart_window: Bytes) {
-        self.tell("on_idle", now, (restart_window.get(),));
-    }
-
-    fn on_unused(&mut self, now: Time, window: Bytes) {
-        self.tell("on_unused", now, (window.get(),));
+    fn limit_window(&mut self, now: Time, most: Bytes) {
+        self.tell("limit_window", now, (most.get(),));
     }
 
     /// Returns the window, but at least one segment: the connection could never send with a smaller window.

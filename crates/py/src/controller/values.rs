@@ -1,7 +1,7 @@
 //! The values that a controller in Python receives. The name of each field ends with its unit. A new field also needs
 //! an entry in `_native.pyi`.
 
-use lopsided_core::Duration;
+use lopsided_core::{Bytes, Duration};
 use lopsided_tcp::{ByteCounting, CaState, EcnUse, Feedback, cc};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -158,6 +158,27 @@ values! {
         /// Bytes marked lost since the segment was last sent, including the segment.
         lost_since_sent_bytes: u64 = lost.lost_since_sent.get(),
         app_limited: bool = lost.app_limited,
+    }
+}
+
+values! {
+    /// An idle time, or a time in which the sender did not use its window.
+    Idle(idle: cc::Idle) {
+        /// `transmit start`: data is sent while no data is in flight. `restart`: no data was sent for more than one RTO
+        /// (RFC 5681). `unused`: the window was not full for one RTO, or no data was sent and the stack halves an idle
+        /// window. The slow-start threshold then becomes at least 3/4 of the old window (RFC 2861).
+        kind: &'static str = match idle {
+            cc::Idle::TransmitStart { .. } => "transmit start",
+            cc::Idle::Restart { .. } => "restart",
+            cc::Idle::Unused { .. } => "unused",
+        },
+        /// Time since data was last sent, for `transmit start`.
+        since_s: Option<f64> = match idle {
+            cc::Idle::TransmitStart { since } => Some(since.as_secs_f64()),
+            cc::Idle::Restart { .. } | cc::Idle::Unused { .. } => None,
+        },
+        /// Largest window that the event permits, for `restart` and `unused`.
+        window_bytes: Option<u64> = idle.window().map(Bytes::get),
     }
 }
 

@@ -10,7 +10,7 @@ use super::stack::congestion::{Controller, ControllerFactory, ControllerMetrics,
 use super::stack::{BbrConfig, RttEstimator};
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TimedTcpEvent};
 use lopsided_core::{Bytes, Duration, Time};
-use lopsided_tcp::cc::{self, Acked, PathState, Setup, Signal};
+use lopsided_tcp::cc::{self, Acked, Idle, PathState, Setup, Signal};
 use lopsided_tcp::{ByteCounting, Feedback};
 use std::any::Any;
 use std::fmt;
@@ -486,10 +486,10 @@ impl Ours {
     }
 
     fn sent(&mut self, now: Time, bytes: u64) {
-        let idle = now.saturating_since(self.last_sent);
+        let since = now.saturating_since(self.last_sent);
         if self.in_flight == 0 && self.established {
             let path = self.path(CaState::Open, false);
-            self.control().on_transmit_start(now, idle, &path);
+            self.control().on_idle(now, Idle::TransmitStart { since }, &path);
         }
         self.last_sent = now;
         self.in_flight += bytes;

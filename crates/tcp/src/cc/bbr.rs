@@ -12,7 +12,7 @@ mod fixed_point;
 mod policer;
 
 use super::path_model::{AckEpoch, HeldBack, Pacer, Rounds};
-use super::{Acked, CcState, Controller, PathState, Setup, Signal};
+use super::{Acked, CcState, Controller, Idle, PathState, Setup, Signal};
 use crate::CaState;
 use fixed_point::{RunningMax, Ticks, UNIT, microseconds};
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
@@ -422,14 +422,15 @@ impl Controller for Bbr {
     }
 
     /// Sets the initial window before the handshake ends. An idle period does not change the window.
-    fn on_idle(&mut self, _now: Time, window: Bytes) {
+    /// Sets the initial window before the handshake ends. Later, no call limits the window.
+    fn limit_window(&mut self, _now: Time, most: Bytes) {
         if !self.established {
-            self.cwnd = window.get().max(1);
+            self.cwnd = most.get().max(1);
         }
     }
 
-    fn on_transmit_start(&mut self, now: Time, _idle: Duration, path: &PathState) {
-        if !path.app_limited {
+    fn on_idle(&mut self, now: Time, idle: Idle, path: &PathState) {
+        if !path.app_limited || !matches!(idle, Idle::TransmitStart { .. }) {
             return;
         }
         self.restarting = true;

@@ -21,7 +21,7 @@ mod probe_rtt;
 mod startup;
 
 use super::path_model::{AckEpoch, MaxOf, Pacer, Rounds};
-use super::{Acked, CcState, Controller, Lost, PathState, Setup, Signal};
+use super::{Acked, CcState, Controller, Idle, Lost, PathState, Setup, Signal};
 use crate::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use model::{
@@ -275,8 +275,8 @@ impl Controller for Bbr3 {
     }
 
     /// Restarts after an idle period (section 5.4.1).
-    fn on_transmit_start(&mut self, now: Time, _idle: Duration, path: &PathState) {
-        if !path.app_limited {
+    fn on_idle(&mut self, now: Time, idle: Idle, path: &PathState) {
+        if !path.app_limited || !matches!(idle, Idle::TransmitStart { .. }) {
             return;
         }
         self.idle_restart = true;
@@ -289,9 +289,9 @@ impl Controller for Bbr3 {
     }
 
     /// Sets the initial window before the handshake ends. An idle period does not change the window (section 5.4.1).
-    fn on_idle(&mut self, _now: Time, window: Bytes) {
+    fn limit_window(&mut self, _now: Time, most: Bytes) {
         if !self.established {
-            self.initial_window = window.get().max(1);
+            self.initial_window = most.get().max(1);
             self.cwnd = self.initial_window;
         }
     }

@@ -129,6 +129,38 @@ pub enum Signal {
     },
 }
 
+/// An idle time, or a time in which the sender did not use its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Data is sent while nothing is in flight.
+    TransmitStart {
+        /// Time since data was last sent.
+        since: Duration,
+    },
+    /// Nothing was sent for more than one RTO. The window must not exceed `window` (RFC 5681 section 4.1).
+    Restart {
+        /// The restart window.
+        window: Bytes,
+    },
+    /// The window was not full for one RTO, or nothing was sent for more than one RTO and the stack halves an idle
+    /// window. The window must not exceed `window`, and the threshold becomes at least 3/4 of the old window (RFC 2861
+    /// section 3).
+    Unused {
+        /// The reduced window.
+        window: Bytes,
+    },
+}
+
+impl Idle {
+    /// The window that the event permits; `None` if the event does not limit the window.
+    pub fn window(self) -> Option<Bytes> {
+        match self {
+            Idle::TransmitStart { .. } => None,
+            Idle::Restart { window } | Idle::Unused { window } => Some(window),
+        }
+    }
+}
+
 /// The way in which the receiver reports CE marks to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
@@ -213,8 +245,12 @@ pub trait Controller: Debug + Send {
     fn on_feedback_agreed(&mut self, _feedback: Feedback) {}
     /// Called when the handshake is complete. The segment size is then known, and usually one RTT sample exists.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
-    /// Called when data is sent while nothing is in flight. `idle` is the time since data was last sent.
-    fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
+    /// Called after an idle time, or if the window was not used. The default limits the window to the event's window.
+    fn on_idle(&mut self, now: Time, idle: Idle, _path: &PathState) {
+        if let Some(window) = idle.window() {
+            self.limit_window(now, window);
+        }
+    }
     /// Called before an ACK changes the congestion state, the window or the threshold. The delivery rate of `ack` is
     /// not set.
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState) {}
@@ -238,17 +274,12 @@ pub trait Controller: Debug + Send {
     fn on_recovered(&mut self, _now: Time, _path: &PathState) {}
     /// Called if the last congestion signal was spurious. The controller must restore the window and the threshold.
     fn on_undo(&mut self, now: Time);
-    /// Called after an idle period of more than one RTO. The window must not exceed `restart_window` (RFC 5681 section
-    /// 4.1).
-    fn on_idle(&mut self, _now: Time, _restart_window: Bytes) {}
-    /// Called if the window was not full for one RTO. The window becomes `window`, and the threshold at least 3/4 of
-    /// the old window (RFC 2861 section 3).
-    fn on_unused(&mut self, now: Time, window: Bytes) {
-        self.on_idle(now, window);
-    }
+    /// Reduces the window to `most` if the window is larger. Called with the initial window before `on_established`,
+    /// and at the end of a reduction.
+    fn limit_window(&mut self, _now: Time, _most: Bytes) {}
     /// Takes over a connection whose window another controller has set. Called after `on_established`.
     fn adopt(&mut self, now: Time, cwnd: Bytes, _ssthresh: Option<Bytes>) {
-        self.on_idle(now, cwnd);
+        self.limit_window(now, cwnd);
     }
     /// Called after the segment size has changed to `mss`. `cwnd` and `ssthresh` are the new values in bytes. In
     /// segments, the values are unchanged.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
-use crate::cc::{Controller, WindowController};
+use crate::cc::{Controller, Idle, WindowController};
 use lopsided_core::Bytes;
 
 /// RFC 9438 equation 2: K is the cube root of (W_max - cwnd_epoch) / C.
@@ -128,7 +128,7 @@ fn an_idle_time_does_not_count() {
     let mut now = Time::from_nanos(3);
     cubic.on_ack(now, &acked(1, rtt), &path_state());
     now += Duration::from_secs(60);
-    cubic.on_transmit_start(now, Duration::from_secs(60), &path_state());
+    cubic.on_idle(now, Idle::TransmitStart { since: Duration::from_secs(60) }, &path_state());
     for _ in 0..700 {
         now += Duration::from_micros(140);
         cubic.on_ack(now, &acked(1, rtt), &path_state());

@@ -4,7 +4,7 @@
 //! TCP itself is not modelled: each segment is acknowledged separately, a loss is detected and repaired at once, and no
 //! timer expires.
 
-use crate::cc::{Acked, Controller, Lost, PathState, RateSample, Setup, Signal};
+use crate::cc::{Acked, Controller, Idle, Lost, PathState, RateSample, Setup, Signal};
 use crate::{ByteCounting, CaState};
 use lopsided_core::{Bytes, Duration, Time};
 use std::collections::VecDeque;
@@ -192,7 +192,7 @@ impl Path {
         while self.has_window() && self.may_send <= self.now {
             if self.flight.is_empty() {
                 self.delivered_at = self.now;
-                self.controller.on_transmit_start(self.now, Duration::ZERO, &self.state);
+                self.controller.on_idle(self.now, Idle::TransmitStart { since: Duration::ZERO }, &self.state);
             }
             let waiting = self.free.saturating_since(self.now).as_nanos() / self.serialize().as_nanos();
             let lost = waiting >= self.room;

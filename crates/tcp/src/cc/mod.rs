@@ -38,7 +38,7 @@ mod yeah;
 #[cfg(test)]
 mod tests;
 
-pub use controller::{Acked, CcState, Controller, EcnUse, Feedback, Lost, PathState, RateSample, Setup, Signal};
+pub use controller::{Acked, CcState, Controller, EcnUse, Feedback, Idle, Lost, PathState, RateSample, Setup, Signal};
 pub use cubic::Cubic;
 pub(crate) use registry::maker;
 pub use registry::{CONTROLLERS, ControllerFactory, NameTaken, RunControllers, build, text};

@@ -240,8 +240,8 @@ impl Controller for Prague {
         }
     }
 
-    fn on_idle(&mut self, _now: Time, restart_window: Bytes) {
-        self.set_window(self.cwnd.min(restart_window.get() as f64));
+    fn limit_window(&mut self, _now: Time, most: Bytes) {
+        self.set_window(self.cwnd.min(most.get() as f64));
     }
 
     fn adopt(&mut self, _now: Time, cwnd: Bytes, ssthresh: Option<Bytes>) {

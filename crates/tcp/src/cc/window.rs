@@ -4,7 +4,7 @@
 //! A [`WindowAlgorithm`] defines the growth in congestion avoidance and the window after a signal. Windows are stored
 //! in bytes and changed in whole segments.
 
-use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
+use super::{Acked, Controller, EcnUse, Idle, PathState, Setup, Signal};
 use crate::ByteCounting;
 use lopsided_core::{Bytes, Duration, Time};
 use std::fmt::Debug;
@@ -342,8 +342,15 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
         self.algorithm.on_established(now, path, &mut self.window);
     }
 
-    fn on_transmit_start(&mut self, now: Time, idle: Duration, path: &PathState) {
-        self.algorithm.on_transmit_start(now, idle, path);
+    fn on_idle(&mut self, now: Time, idle: Idle, path: &PathState) {
+        match idle {
+            Idle::TransmitStart { since } => self.algorithm.on_transmit_start(now, since, path),
+            Idle::Restart { window } => self.limit_window(now, window),
+            Idle::Unused { window } => {
+                self.window.freshen_ssthresh();
+                self.limit_window(now, window);
+            }
+        }
     }
 
     fn on_arrival(&mut self, now: Time, ack: &Acked, path: &PathState) {
@@ -399,13 +406,8 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
         self.algorithm.on_undo(now);
     }
 
-    fn on_idle(&mut self, _now: Time, restart_window: Bytes) {
-        self.window.set_octets(self.window.cwnd.min(restart_window.get()));
-    }
-
-    fn on_unused(&mut self, now: Time, window: Bytes) {
-        self.window.freshen_ssthresh();
-        self.on_idle(now, window);
+    fn limit_window(&mut self, _now: Time, most: Bytes) {
+        self.window.set_octets(self.window.cwnd.min(most.get()));
     }
 
     fn adopt(&mut self, _now: Time, cwnd: Bytes, ssthresh: Option<Bytes>) {
@@ -572,7 +574,7 @@ mod tests {
             let mut controller = WindowController::new(&setup(), Reno::named("reno"));
             controller.on_established(Time::ZERO, &path_state());
             controller.window = window(ByteCounting::Delivered, segments, ssthresh);
-            controller.on_unused(Time::ZERO, Bytes::new(10 * MSS));
+            controller.on_idle(Time::ZERO, Idle::Unused { window: Bytes::new(10 * MSS) }, &path_state());
             (controller.window.segments(), controller.window.ssthresh())
         };
         assert_eq!(after(43, Some(5)), (10, Some(31)), "21 + 10");

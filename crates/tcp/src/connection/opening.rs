@@ -80,7 +80,7 @@ impl Connection {
         let mss = self.limit_segments(mss);
         // The initial window is a number of segments of the negotiated size.
         let window = self.send.flight.profile.initial_window(Bytes::new(u64::from(mss)));
-        self.send.flight.controller.on_idle(now, window);
+        self.send.flight.controller.limit_window(now, window);
         self.send.agree(mss, sack);
         self.recv.open(syn.seq, sack);
         if self.state == State::Listen {
@@ -115,7 +115,7 @@ impl Connection {
         if self.handshake.was_lost_twice() && !self.answers_first_syn(header) {
             // RFC 5681 section 3.1: if the SYN was lost, the initial window is one segment. The first SYN timeout is
             // only 1 s (RFC 6298) and often spurious, so a single retransmission does not count as a loss.
-            self.send.flight.controller.on_idle(now, Bytes::new(u64::from(self.mss())));
+            self.send.flight.controller.limit_window(now, Bytes::new(u64::from(self.mss())));
         }
     }
 

@@ -10,7 +10,7 @@ mod transmit;
 pub use transmit::Next;
 pub(crate) use transmit::{Piece, PieceKind};
 
-use crate::cc::{Controller, PathState};
+use crate::cc::{Controller, Idle, PathState};
 use crate::ecn::AccEcnSender;
 use crate::info::RttStats;
 use crate::profile::{Profile, PushRule};
@@ -246,9 +246,9 @@ impl Sender {
     /// Notifies the controller that data is sent while nothing is outstanding.
     fn on_restart(&mut self, now: Time) {
         // tcp_cwnd_event, CA_EVENT_TX_START: CUBIC shifts its epoch by the idle time.
-        let idle = self.last_data_at.map_or(Duration::ZERO, |last| now.saturating_since(last));
+        let since = self.last_data_at.map_or(Duration::ZERO, |last| now.saturating_since(last));
         let path = self.path();
-        self.flight.controller.on_transmit_start(now, idle, &path);
+        self.flight.controller.on_idle(now, Idle::TransmitStart { since }, &path);
     }
 
     // State for `tcp_info` and the trace.

@@ -1,6 +1,7 @@
 //! Chooses the next segment to send: a probe, lost data, or new data that fits both windows.
 
 use super::Sender;
+use crate::cc::Idle;
 use crate::profile::IdleRestart;
 use crate::recovery::Recovery;
 use crate::send::Flight;
@@ -358,7 +359,9 @@ impl Sender {
             let used = used.max(flight.profile.initial_window(Bytes::new(flight.mss())).get());
             if used < cwnd {
                 let segments = (cwnd / flight.mss() + used / flight.mss()) / 2;
-                flight.controller.on_unused(now, Bytes::new(segments * flight.mss()));
+                let window = Bytes::new(segments * flight.mss());
+                let path = self.path();
+                self.flight.controller.on_idle(now, Idle::Unused { window }, &path);
             }
             self.window_use.forget_used(now);
         } else {
@@ -493,18 +496,17 @@ impl Sender {
         let idle = since.map_or(Duration::ZERO, |since| now.saturating_since(since));
         if idle > rto {
             let initial = flight.profile.initial_window(Bytes::new(flight.mss()));
-            let window = match flight.profile.idle_restart {
+            let event = match flight.profile.idle_restart {
                 IdleRestart::Halving => {
                     // tcp_cwnd_restart: halve the window once per RTO of idle time.
                     let timeouts = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
-                    initial.max(Bytes::new(flight.controller.cwnd().get() >> timeouts.min(63)))
+                    let halved = Bytes::new(flight.controller.cwnd().get() >> timeouts.min(63));
+                    Idle::Unused { window: initial.max(halved) }
                 }
-                IdleRestart::Never | IdleRestart::Initial => initial,
+                IdleRestart::Never | IdleRestart::Initial => Idle::Restart { window: initial },
             };
-            match flight.profile.idle_restart {
-                IdleRestart::Halving => flight.controller.on_unused(now, window),
-                IdleRestart::Never | IdleRestart::Initial => flight.controller.on_idle(now, window),
-            }
+            let path = self.path();
+            self.flight.controller.on_idle(now, event, &path);
             self.window_use.forget_used(now);
         }
     }

@@ -1,22 +1,20 @@
 //! A congestion control that behaves like Reno and records what the connection tells it.
 
-use crate::cc::{Acked, CcState, Controller, Feedback, Lost, PathState, Setup, Signal, build};
+use crate::cc::{Acked, CcState, Controller, Feedback, Idle, Lost, PathState, Setup, Signal, build};
 use crate::{ByteCounting, Profile};
-use lopsided_core::{BitRate, Bytes, Duration, Time};
+use lopsided_core::{BitRate, Bytes, Time};
 use std::sync::{Arc, Mutex};
 
 /// A call of the controller. [`Controller`] describes the calls.
 #[derive(Debug, Clone)]
 pub enum Told {
-    Start { idle: Duration },
     Arrival(Acked),
     Ack(Acked, PathState),
     Lost(Lost),
     Congestion(Signal, PathState),
     Recovered,
     Undo,
-    Idle(Bytes),
-    Unused(Bytes),
+    Idle(Idle),
 }
 
 /// The calls so far, with their times.
@@ -80,9 +78,9 @@ impl Controller for Witness {
         self.reno.on_established(now, path);
     }
 
-    fn on_transmit_start(&mut self, now: Time, idle: Duration, path: &PathState) {
-        self.note(now, Told::Start { idle });
-        self.reno.on_transmit_start(now, idle, path);
+    fn on_idle(&mut self, now: Time, idle: Idle, path: &PathState) {
+        self.note(now, Told::Idle(idle));
+        self.reno.on_idle(now, idle, path);
     }
 
     fn on_arrival(&mut self, now: Time, ack: &Acked, path: &PathState) {
@@ -118,14 +116,8 @@ impl Controller for Witness {
         self.reno.on_undo(now);
     }
 
-    fn on_idle(&mut self, now: Time, restart_window: Bytes) {
-        self.note(now, Told::Idle(restart_window));
-        self.reno.on_idle(now, restart_window);
-    }
-
-    fn on_unused(&mut self, now: Time, window: Bytes) {
-        self.note(now, Told::Unused(window));
-        self.reno.on_unused(now, window);
+    fn limit_window(&mut self, now: Time, most: Bytes) {
+        self.reno.limit_window(now, most);
     }
 
     fn adopt(&mut self, now: Time, cwnd: Bytes, ssthresh: Option<Bytes>) {

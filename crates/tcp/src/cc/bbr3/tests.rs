@@ -399,7 +399,7 @@ fn probe_rtt_is_skipped_after_an_idle_time() {
     let mut rounds = Rounds::probing();
     rounds.now += Duration::from_secs(6);
     rounds.state.app_limited = true;
-    rounds.bbr3.on_transmit_start(rounds.now, Duration::from_secs(6), &rounds.state);
+    rounds.bbr3.on_idle(rounds.now, Idle::TransmitStart { since: Duration::from_secs(6) }, &rounds.state);
     rounds.state.app_limited = false;
     for _ in 0..5 {
         rounds.step(2e6);
@@ -500,10 +500,11 @@ fn waits_depend_on_the_seed() {
 fn only_before_the_handshake_ends_does_the_host_set_the_window() {
     let window = Bytes::new(3 * MSS);
     let mut early = Bbr3::new(&setup());
-    early.on_idle(Time::ZERO, window);
+    early.limit_window(Time::ZERO, window);
     let mut late = bbr3();
     let before = late.cwnd();
-    late.on_idle(Time::from_nanos(2), window);
+    late.limit_window(Time::from_nanos(2), window);
+    late.on_idle(Time::from_nanos(2), Idle::Restart { window }, &path_state());
     assert_eq!((early.cwnd(), late.cwnd()), (window, before));
     assert_ne!(before, window);
 }
@@ -592,15 +593,15 @@ fn after_an_idle_period_the_gain_is_one() {
     rounds.bbr3.set_pacing_rate(1.25);
     let before = rounds.bbr3.pacing_rate().map_or(0, BitRate::as_bps);
     rounds.state.app_limited = false;
-    rounds.bbr3.on_transmit_start(rounds.now, Duration::ZERO, &rounds.state);
+    rounds.bbr3.on_idle(rounds.now, Idle::TransmitStart { since: Duration::ZERO }, &rounds.state);
     assert_eq!(rounds.bbr3.pacing_rate().map_or(0, BitRate::as_bps), before);
     rounds.state.app_limited = true;
-    rounds.bbr3.on_transmit_start(rounds.now, Duration::ZERO, &rounds.state);
+    rounds.bbr3.on_idle(rounds.now, Idle::TransmitStart { since: Duration::ZERO }, &rounds.state);
     assert_eq!(rounds.bbr3.pacing_rate().map_or(0, BitRate::as_bps), before * 4 / 5);
     rounds.bbr3.state = State::ProbeRtt;
     rounds.bbr3.propagation.until = Some(rounds.now);
     let later = rounds.now + Duration::from_millis(1);
-    rounds.bbr3.on_transmit_start(later, Duration::ZERO, &rounds.state);
+    rounds.bbr3.on_idle(later, Idle::TransmitStart { since: Duration::ZERO }, &rounds.state);
     assert_eq!(rounds.bbr3.state, State::ProbeBwCruise);
     assert!(rounds.bbr3.needs_losses() && rounds.bbr3.ssthresh().is_none());
     rounds.bbr3.adopt(later, Bytes::new(9 * MSS), None);

@@ -1,5 +1,5 @@
 use super::path::{MSS, Path, acked, controller, path_state, setup};
-use crate::cc::{Acked, CONTROLLERS, Controller, PathState, RateSample, Signal, build};
+use crate::cc::{Acked, CONTROLLERS, Controller, Idle, PathState, RateSample, Signal, build};
 use crate::tests::witness::Told;
 use crate::{ByteCounting, CaState};
 use lopsided_core::{Bytes, Duration, Time};
@@ -142,8 +142,10 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
         }
         Happening::Undo => controller.on_undo(now),
         Happening::Recovered => controller.on_recovered(now, path),
-        Happening::Start(idle) => controller.on_transmit_start(now, Duration::from_nanos(idle), path),
-        Happening::Idle => controller.on_idle(now, Bytes::new(10 * path.mss.get())),
+        Happening::Start(idle) => {
+            controller.on_idle(now, Idle::TransmitStart { since: Duration::from_nanos(idle) }, path);
+        }
+        Happening::Idle => controller.on_idle(now, Idle::Restart { window: Bytes::new(10 * path.mss.get()) }, path),
         Happening::Mss(mss) => path.mss = Bytes::new(mss),
     }
 }

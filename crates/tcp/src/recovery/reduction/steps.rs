@@ -51,7 +51,7 @@ impl Recovery {
     /// smaller of the two windows.
     pub(in crate::recovery) fn heed_peer_window(&self, now: Time, flight: &mut Flight) {
         if flight.profile.threshold_heeds_peer && !flight.controller.owns_recovery() {
-            flight.controller.on_idle(now, Bytes::new(flight.peer_window()));
+            flight.controller.limit_window(now, Bytes::new(flight.peer_window()));
         }
     }
 
@@ -98,7 +98,7 @@ impl Recovery {
         let Some(reduction) = self.reduction.take() else { return };
         // If the reduction was undone before it ended, keep the window that PRR has reached.
         if reduction.undone {
-            flight.controller.on_idle(now, Bytes::new(reduction.cwnd));
+            flight.controller.limit_window(now, Bytes::new(reduction.cwnd));
             return;
         }
         let at_most = match flight.profile.cwnd_reduction {
@@ -110,7 +110,7 @@ impl Recovery {
             CwndReduction::Prr => None,
         };
         if let Some(window) = at_most {
-            flight.controller.on_idle(now, Bytes::new(window));
+            flight.controller.limit_window(now, Bytes::new(window));
         }
         let path = self.path(flight);
         flight.controller.on_recovered(now, &path);

@@ -1,7 +1,7 @@
 //! The windows and the rules for small segments: slow start, Nagle, silly windows, zero windows, idle periods.
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux, send_buffer};
-use crate::cc::{Setup, build};
+use crate::cc::{Idle, Setup, build};
 use crate::{BufferRule, ByteCounting, IdleRestart, Profile, State};
 use lopsided_core::{BitRate, Bytes, Duration, Payload, Time};
 use std::collections::VecDeque;
@@ -387,7 +387,7 @@ fn the_decay_of_an_unused_window_sets_ssthresh_to_three_quarters() {
     let path = Script::established(linux(), PEER).connection.send.path();
     reno.on_established(Time::ZERO, &path);
     reno.adopt(Time::ZERO, segments(40), Some(segments(5)));
-    reno.on_unused(Time::ZERO, segments(25));
+    reno.on_idle(Time::ZERO, Idle::Unused { window: segments(25) }, &path);
     assert_eq!((reno.cwnd(), reno.ssthresh()), (segments(25), Some(segments(30))));
 }
 

@@ -3,7 +3,7 @@
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux};
 use crate::ack_policy::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
-use crate::cc::Signal;
+use crate::cc::{Idle, Signal};
 use crate::tests::witness::{Record, Told, Witness};
 use crate::{CaState, Profile};
 use lopsided_core::tcp_event::AckReason;
@@ -29,7 +29,7 @@ fn a_plain_ack_is_described_alike_with_and_without_prediction() {
         let (record, mut t) = established(linux(), PEER);
         t.connection.prediction.off = !predicted;
         t.sends_train(100, 30_000, 1, 10_001);
-        assert!(matches!(record.take()[..], [(_, Told::Start { idle: Duration::ZERO })]));
+        assert!(matches!(record.take()[..], [(_, Told::Idle(Idle::TransmitStart { since: Duration::ZERO }))]));
         t.deliver(200, "ack 3001");
         let (ack, path) = record.ack();
         assert_eq!((ack.delivered, ack.cumulative, ack.segments), (segments(3), segments(3), 3));
@@ -168,7 +168,7 @@ fn a_pause_and_an_unused_window_are_reported() {
     assert!(!ack.cwnd_full && path.app_limited);
     t.sends_train(250, 1000, 2001, 3001);
     let told = record.take();
-    assert!(matches!(told[..], [(_, Told::Start { idle })] if idle == MS(150)), "{told:?}");
+    assert!(matches!(told[..], [(_, Told::Idle(Idle::TransmitStart { since }))] if since == MS(150)), "{told:?}");
     t.inject(350, "ack 3001");
     let (ack, _) = record.ack();
     assert!(ack.rate.app_limited && !ack.cwnd_limited);
@@ -177,22 +177,22 @@ fn a_pause_and_an_unused_window_are_reported() {
 /// RFC 5681 section 4.1 and RFC 2861: FreeBSD restarts from the initial window, Linux halves the window per RTO.
 #[test]
 fn an_idle_period_restarts_the_window() {
-    for (profile, expected) in [(freebsd(), None), (linux(), Some(segments(10)))] {
+    for (profile, expected) in
+        [(freebsd(), Idle::Restart { window: segments(4) }), (linux(), Idle::Unused { window: segments(10) })]
+    {
         let (record, mut t) = established(profile, PEER);
         t.write(100, 12_000);
         t.drain();
         for (at, ack) in [(200, 4001), (300, 10_001), (400, 12_001)] {
             t.deliver(at, &format!("ack {ack}"));
         }
-        let window = t.connection.cwnd();
         record.take();
         t.write(10_000, 1000);
         t.drain();
         let told = record.take();
-        let unused =
-            told.iter().find_map(|(_, told)| if let Told::Unused(window) = told { Some(*window) } else { None });
-        let idle = told.iter().find_map(|(_, told)| if let Told::Idle(window) = told { Some(*window) } else { None });
-        assert_eq!((unused, idle), (expected, if expected.is_none() { Some(segments(4)) } else { None }), "{window:?}");
+        let start = Idle::TransmitStart { since: MS(9800) };
+        let idle = |(_, told): &(Time, Told)| if let Told::Idle(idle) = told { Some(*idle) } else { None };
+        assert_eq!(told.iter().filter_map(idle).collect::<Vec<_>>(), [expected, start]);
     }
 }
 
