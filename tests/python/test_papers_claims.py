@@ -15,10 +15,10 @@ from lopsided.papers.framework.claims import (
     at_least,
     between,
     falls,
+    inversely_proportional,
     near,
     number,
     ordered,
-    proportional,
     ratio,
 )
 from lopsided.papers.framework.experiments import run_experiments
@@ -183,8 +183,8 @@ def test_bounds_wider_than_the_statement_are_found(paper: Paper) -> None:
 def test_inversely_proportional_is_more_than_falling() -> None:
     x = np.array([20.0, 100.0, 200.0, 400.0])
     inverse, falling = (Curve(x, y, y, y) for y in (8000 / x, np.array([47.0, 45.0, 40.0, 23.0])))
-    assert proportional("rate", inverse).holds and falls("rate", falling).holds
-    verdict = proportional("rate", falling)
+    assert inversely_proportional("rate", inverse).holds and falls("rate", falling).holds
+    verdict = inversely_proportional("rate", falling)
     assert not verdict.holds and verdict.measured[0].value > 50
     assert unexplained(verdict) == []
 

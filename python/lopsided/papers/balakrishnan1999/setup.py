@@ -106,9 +106,9 @@ class Scheme:
         below = "" if self.acks_first else f', below = "{limit - 1} packets"'
         return f'{{ kind = "ack_filter", queue = {plain}{below} }}'
 
-    def overrides(self, place: str = "link.up.queue", limit: int = 10, acks_alone: bool = False) -> Overrides:
+    def overrides(self, place: str = "link.up.queue", acks_alone: bool = False) -> Overrides:
         """Returns the scenario keys of the scheme. `place` is the key of the slow line's queue."""
-        found = {place: self.queue(limit, acks_alone)}
+        found = {place: self.queue(10, acks_alone)}
         if self.adapted:
             found |= {"stack.max_burst": str(MAX_BURST), "stack.abc": EVERY_OCTET}
         if self.marked and not self.forced:

@@ -42,9 +42,9 @@ def lossy(m: Measurements, scheme: Scheme, column: str) -> Spread:
     return Spread(float(np.mean(found)), float(np.min(found)), float(np.max(found)))
 
 
-def ack_limit_bps(line: Line, segments_per_ack: float = 1) -> float:
+def ack_limit_bps(line: Line) -> float:
     """Returns the download's rate in bit/s at which its ACKs fill the return line."""
-    return metrics.ack_limited_bps(FORWARD_BPS, line.rate_bps, PACKET_BYTES, line.ack_bytes, segments_per_ack)
+    return metrics.ack_limited_bps(FORWARD_BPS, line.rate_bps, PACKET_BYTES, line.ack_bytes, 1)
 
 
 def two_way(m: Measurements, scheme: Scheme, column: str, *, locked: bool | None = None) -> Spread:

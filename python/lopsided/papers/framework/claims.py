@@ -295,20 +295,18 @@ def _trend(name: str, curve: Curve, unit: str, rank: float, scale: float, show: 
     return Verdict(bool(holds), criterion, (*ends, found), reason)
 
 
-def proportional(
-    name: str, curve: Curve, unit: str = "", *, power: float = -1.0, share: float = SHARE, scale: float = 1.0
-) -> Verdict:
-    """Holds if the curve is proportional to the setting raised to `power`; -1 means "inversely proportional".
+def inversely_proportional(name: str, curve: Curve, unit: str = "", *, scale: float = 1.0) -> Verdict:
+    """Holds if the curve is inversely proportional to the setting.
 
-    Every median must be within `share` of constant * setting^power. The constant is the geometric mean.
+    Every median must be within `SHARE` of constant / setting. The constant is the geometric mean.
     """
-    scaled = curve.median * curve.x ** (-power)
+    scaled = curve.median * curve.x
     off = np.abs(scaled / np.exp(np.mean(np.log(scaled))) - 1)
     worst = number(f"{name}: largest distance from proportional", float(np.max(off)), "percent", scale=100)
     ends = tuple(number(f"{name} at {x:.0f}", y, unit, scale=scale) for x, y in zip(curve.x, curve.median, strict=True))
-    kind = "inversely proportional" if power == -1 else f"proportional to the power {power:g}"
-    reason = f"{name} is up to {text.value(worst)} from {kind}: {text.listed(ends)}"
-    return Verdict(bool(worst.value <= 100 * share), f"{name} {kind} within {share:.0%}", (worst, *ends), reason)
+    reason = f"{name} is up to {text.value(worst)} from inversely proportional: {text.listed(ends)}"
+    criterion = f"{name} inversely proportional within {SHARE:.0%}"
+    return Verdict(bool(worst.value <= 100 * SHARE), criterion, (worst, *ends), reason)
 
 
 def all_of(*parts: Verdict | Iterable[Verdict]) -> Verdict:

@@ -80,9 +80,9 @@ class Line:
         return cls(curve.x, curve.median * scale, ink, low=curve.low * scale, high=curve.high * scale, **more)
 
 
-def printed_mark(x: float, y: float, ink: str, label: str = "") -> Line:
+def printed_mark(x: float, y: float, ink: str) -> Line:
     """Returns a hollow diamond at `(x, y)` that marks a published value."""
-    return Line([x], [y], ink, look="points", mark="D", size=8, hollow=True, label=label)
+    return Line([x], [y], ink, look="points", mark="D", size=8, hollow=True)
 
 
 def side_by_side(

@@ -23,10 +23,10 @@ SIZES: Array = np.geomspace(BUFFERS[0], BUFFERS[-1], 120)
 MOST_RATIO = 16.0
 
 
-def _expected(line: AccessLine, unit: str, ink: str, label: str = "") -> Line:
+def _expected(line: AccessLine, unit: str, ink: str) -> Line:
     ratios = np.array([predicted(line, size, unit).ratio for size in SIZES])
     shown = np.where((ratios <= MOST_RATIO) & (ratios >= 1 / MOST_RATIO), ratios, np.nan)
-    return Line(SIZES, np.log2(shown), ink, style=DASHED, width=1.1, label=label)
+    return Line(SIZES, np.log2(shown), ink, style=DASHED, width=1.1)
 
 
 def _ratios(m: Measurements, unit: str) -> Iterable[Line]:

@@ -183,14 +183,9 @@ def _phase(both: TwoWay) -> dict[str, float]:
     }
 
 
-def download_goodput(both: TwoWay, step_s: float = GOODPUT_STEP_S) -> tuple[Array, Array]:
-    """Returns the download's goodput while both flows are active: bin centres in seconds, and rates in bit/s."""
-    trace = both.download
-    return metrics.rate_series_bps(trace.time_s, trace.delivered_bytes, both.start_s, both.end_s, step_s)
-
-
 def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
-    _, rate = download_goodput(both)
+    trace = both.download
+    _, rate = metrics.rate_series_bps(trace.time_s, trace.delivered_bytes, both.start_s, both.end_s, GOODPUT_STEP_S)
     cycle = metrics.periodicity(rate, GOODPUT_STEP_S, trend_s=TREND_S)
     dips = metrics.dips(rate, GOODPUT_STEP_S, rates.down_bps)
     return {

@@ -79,7 +79,7 @@ def threshold(m: Measurements, line: AccessLine, column: str = "estimate_packets
     return float("nan") if packets is None else packets
 
 
-def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines:
+def by_link(column: str, experiment: str = "sweep") -> Lines:
     """Yields one line per link: a measured column as a function of the buffer."""
 
     def lines(m: Measurements) -> Iterable[Line]:
@@ -87,7 +87,6 @@ def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines
             yield Line.of(
                 curve(m, line, column, experiment),
                 line.ink,
-                scale,
                 mark=line.mark,
                 label=line.title,
                 end=f"{line.name} kbit/s",

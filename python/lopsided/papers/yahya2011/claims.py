@@ -21,12 +21,12 @@ from lopsided.papers.framework.claims import (
     at_most,
     between,
     claims_of,
+    inversely_proportional,
     kilobytes,
     near,
     number,
     ordered,
     percent,
-    proportional,
     ratio,
 )
 from lopsided.papers.framework.measurements import Curve, Measurements
@@ -315,7 +315,7 @@ def throughput_falls_with_rtt(m: Measurements) -> Verdict:
 
     groups = [(tests[place::3], loss) for tests, loss in ((NO_LOSS, ""), (WITH_LOSS, ", loss")) for place in range(3)]
     return all_of(
-        proportional(f"{tests[0].variant}{loss}", against_rtt(tests), "Mbit/s", scale=1 / MBIT)
+        inversely_proportional(f"{tests[0].variant}{loss}", against_rtt(tests), "Mbit/s", scale=1 / MBIT)
         for tests, loss in groups
     )
 

@@ -120,20 +120,18 @@ class Field:
     buffer_packets: float
 
 
-def field_procedure(
-    host: str, *, port: int = PORT, up_bps: float | None, alone_s: float = 30.0, both_s: float = 30.0
-) -> Field:
-    """Runs a download alone for `alone_s`, and then a download and an upload in parallel for `both_s`.
+def field_procedure(host: str, *, port: int = PORT, up_bps: float | None) -> Field:
+    """Runs a download alone for 30 s, and then a download and an upload in parallel for 30 s.
 
     Measures the download's mean RTT while it runs alone, and the largest congestion window of each flow. The uplink's
     rate is `up_bps`, or the upload's goodput if `up_bps` is `None`. Raises RunError if a flow has no samples.
     """
-    flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
+    flows = plan(down=1, up=1, duration_s=60.0, upload_after_s=30.0, cc=None)
     down, up = run(host, flows, port=port)
     if not down.samples or not up.samples:
         raise RunError("a flow has no samples")
     # Times are relative to the first sample, because the sink's clock may differ from this machine's clock.
-    joined = down.samples[0].time_s + alone_s - 1.0
+    joined = down.samples[0].time_s + 29.0
     alone = [sample.rtt_us for sample in down.samples if sample.time_s < joined] or [down.samples[0].rtt_us]
     largest_down, largest_up = (max(one.cwnd_bytes for one in log.samples) for log in (down, up))
     rtt_ms, rate = sum(alone) / len(alone) / 1e3, up_bps or up.goodput_bps

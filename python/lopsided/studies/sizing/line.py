@@ -109,7 +109,7 @@ def _preset_link(name: str) -> Any:
     return Scenario.build(tables, name="preset").resolved["links"][0]
 
 
-def default_sizes(line: Line, count: int = 14) -> list[int]:
+def default_sizes(line: Line) -> list[int]:
     """Returns the buffer sizes to test, in packets, with smaller steps between small sizes. The largest size is twice
     the bound for the uplink's buffer, but at least 50 and at most 2,000 packets.
 
@@ -120,7 +120,7 @@ def default_sizes(line: Line, count: int = 14) -> list[int]:
     queue = line.queue_down.count * (PACKET_BYTES if line.queue_down.unit == "packets" else 1)
     bound = (pipe + queue) / 2 / PACKET_BYTES
     largest = max(50, min(2 * bound, 2000))
-    steps = [3 * (largest / 3) ** (step / (count - 1)) for step in range(count)]
+    steps = [3 * (largest / 3) ** (step / 13) for step in range(14)]
     return sorted({round_size(step) for step in steps})
 
 

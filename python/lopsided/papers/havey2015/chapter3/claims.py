@@ -37,13 +37,13 @@ def fwp_is_linear(m: Measurements) -> Verdict:
     )
 
 
-def _off_line(found: list[Spread], name: str = "largest distance from a straight line over 0.05 to 0.5") -> Measured:
+def _off_line(found: list[Spread]) -> Measured:
     """Fits a straight line to the throughput against the frame error rate, and returns the largest deviation from the
     line, divided by the mean throughput."""
     x, y = np.array(ERRORS[1:]), np.array([each.median for each in found])
     slope, intercept = np.polyfit(x, y, 1)
     off = np.abs(y - (slope * x + intercept)) / y.mean()
-    return percent(name, float(off.max()))
+    return percent("largest distance from a straight line over 0.05 to 0.5", float(off.max()))
 
 
 @listed

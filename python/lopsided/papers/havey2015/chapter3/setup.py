@@ -79,15 +79,15 @@ def _station(mode: str, error: float) -> Overrides:
     }
 
 
-def _rivals(count: int, most: int, end_s: float = 10.0) -> Overrides:
-    """Returns scenario keys with `count` active competitors. The remaining competitors start only at the end of the
-    run."""
-    late = {f"flow.other{number}.start": f"{end_s - 0.01:g} s" for number in range(count + 1, most + 1)}
-    return {**late, **{f"flow.other{number}.start_jitter": "0 s" for number in range(count + 1, most + 1)}}
+def _rivals(count: int) -> Overrides:
+    """Returns scenario keys with `count` active competitors. The remaining competitors of the 9 start only at the end
+    of the run, after 10 s."""
+    late = {f"flow.other{number}.start": "9.99 s" for number in range(count + 1, 10)}
+    return {**late, **{f"flow.other{number}.start_jitter": "0 s" for number in range(count + 1, 10)}}
 
 
 def _case(mode: str, error: float, rivals: int) -> Case:
-    overrides = {**_station(mode, error), **_rivals(rivals, 9)}
+    overrides = {**_station(mode, error), **_rivals(rivals)}
     return Case("stations.toml", overrides, {"mode": mode, "error": error, "rivals": rivals})
 
 
