@@ -84,6 +84,8 @@ const VARIED_EPISODES: u64 = 6;
 const VARIED_PACKETS: f64 = 40.0;
 /// Varying delays at losses indicate an AQM only if at least this share of the packets carries data.
 const MIXED: f64 = 0.5;
+/// ACKs change the delay of a full buffer noticeably if the share of data packets is below this value.
+const SHARED: f64 = 0.8;
 /// Size in bytes of the IPv4 header plus a TCP header with timestamps.
 const HEADERS: u32 = 52;
 /// Bytes of data in a full segment. With segmentation offload (TSO) a captured record can be larger.
@@ -161,7 +163,9 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let at_loss = match full_packets(data) {
         // In a mixture of data and ACKs the queueing delay varies, so return the delay of a buffer that is full of
         // data.
-        Some(packets) if share < least_alike(data) && !place.is_nan() => (packets + 1.0) * place,
+        Some(packets) if share < least_alike(data, loads.data_share(host, way)) && !place.is_nan() => {
+            (packets + 1.0) * place
+        }
         _ if place.is_nan() => at_loss,
         _ => at_loss + place,
     };
@@ -358,8 +362,9 @@ fn is_always_full(data: &Direction) -> bool {
 }
 
 /// Returns the share of losses at the same queueing delay below which the number of packets shows the buffer size.
-fn least_alike(data: &Direction) -> f64 {
-    if is_always_full(data) { PACKETS_ALWAYS } else { PACKETS_ALIKE }
+/// `data_share` is the share of data packets in the queue.
+fn least_alike(data: &Direction, data_share: f64) -> f64 {
+    if data_share < SHARED && is_always_full(data) { PACKETS_ALWAYS } else { PACKETS_ALIKE }
 }
 
 /// Returns true if neither the number of packets nor the queueing delay is similar at the first losses of episodes. See
