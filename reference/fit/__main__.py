@@ -1,4 +1,5 @@
-"""`python -m reference.fit make FOLDER` runs Linux with CUBIC and with BBR on the lines of the corpus.
+"""`python -m reference.fit make FOLDER` runs Linux with CUBIC, and three times with BBR, on the lines of the
+corpus.
 
 `score FOLDER` fits a scenario to each CUBIC capture. It compares the fitted line with the known line, and the fitted
 scenario's prediction for BBR with the BBR run.

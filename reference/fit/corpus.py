@@ -1,4 +1,5 @@
-"""Selects the lines of `reference.analyze` that have a bulk flow. Each line is run with CUBIC and with BBR."""
+"""Selects the lines of `reference.analyze` that have a bulk flow. Each line is run with CUBIC, and several times with
+BBR."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ BULK = ("download", "two-way", "upload")
 SEEN, ASKED = "cubic", "bbr"
 """The congestion control in the fitted captures, and the congestion control for which the fitted scenarios predict
 results."""
+SEEDS = (1, 2, 3)
+"""Seeds of the runs with `ASKED`. On some lines with flows in both directions, chance changes the delay by a factor of
+two."""
 
 
 def lines(part: str, count: int) -> list[Case]:
@@ -25,14 +29,16 @@ def lines(part: str, count: int) -> list[Case]:
     return found[:count]
 
 
-def with_control(case: Case, control: str) -> Case:
-    """Returns a copy of the case with the given congestion control."""
-    tables = {**case.tables, "stack": {**case.tables["stack"], "cc": control}}
-    return replace(case, name=f"{case.name.removesuffix(f'-{case.control}')}-{control}", control=control, tables=tables)
+def with_control(case: Case, control: str, seed: int = 1) -> Case:
+    """Returns a copy of the case with the given congestion control and seed."""
+    scenario = {**case.tables["scenario"], "seed": seed}
+    tables = {**case.tables, "scenario": scenario, "stack": {**case.tables["stack"], "cc": control}}
+    name = f"{case.name.removesuffix(f'-{case.control}')}-{control}{f'-{seed}' if seed > 1 else ''}"
+    return replace(case, name=name, control=control, tables=tables)
 
 
 def runs(cases: list[Case]) -> Iterator[Case]:
-    """Yields each case twice: with its own congestion control, and with `ASKED`."""
+    """Yields each case with its own congestion control, and with `ASKED` and each of the `SEEDS`."""
     for case in cases:
         yield case
-        yield with_control(case, ASKED)
+        yield from (with_control(case, ASKED, seed) for seed in SEEDS)

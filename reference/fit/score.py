@@ -1,6 +1,7 @@
 """Fits the CUBIC captures, and scores the fitted links and the predictions for BBR.
 
-A prediction is a run of the fitted scenario with BBR. For comparison, two simpler predictions use only the measured
+A prediction is the mean of several runs of the fitted scenario with BBR, and is compared with the mean of as many runs
+of the known line. For comparison, two simpler predictions use only the measured
 rates and RTT. One of them uses a scenario's default buffer. The other uses a buffer that never fills, as Mahimahi does
 by default.
 """
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 import lopsided as lop
 from lopsided.data import captures
@@ -22,7 +24,7 @@ from lopsided.data.table import Row
 from lopsided.studies.fit import Fit, Fitter
 from lopsided.studies.fit.draft import draft_of
 from reference.analyze.corpus import Case
-from reference.fit.corpus import ASKED, with_control
+from reference.fit.corpus import ASKED, SEEDS, with_control
 
 BASELINES = {"rate and RTT, 50 packets": "50 packets", "rate and RTT, unlimited": "100000 packets"}
 PREDICTED = "fit"
@@ -42,8 +44,9 @@ def score(folder: Path, cases: list[Case], world: str, options: Mapping[str, Any
     """Yields one line of text per case, and finally the lines of the tables."""
     scores = Scores()
     for case in cases:
-        home, asked = folder / world / case.name, folder / world / with_control(case, ASKED).name
-        if not (home / "flows.parquet").exists() or not (asked / "flows.parquet").exists():
+        home = folder / world / case.name
+        asked = [folder / world / with_control(case, ASKED, seed).name for seed in SEEDS]
+        if not all((each / "flows.parquet").exists() for each in (home, *asked)):
             yield f"{case.name}: no captures"
             continue
         place = "client" if case.pattern == "upload" else "server"
@@ -105,9 +108,9 @@ def _value(scores: Scores, quantity: str, row: Row, right: float) -> None:
         scores.inside.setdefault(quantity, []).append(row["low"] <= right <= row["high"])
 
 
-def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place: str) -> str:
+def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: list[Path], place: str) -> str:
     ends = [(each.flow.row["to"], each.flow.row["to_port"]) for each in fitter.draft.traffic]
-    true = _measured(captures.at_host(asked / "pcap", place), ends)
+    true = [_measured(captures.at_host(each / "pcap", place), ends) for each in asked]
     best = fitter.search.best()
     assert best is not None
     # The simpler predictions use only the values that `analyze` measured.
@@ -120,18 +123,25 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
         scenarios[name] = plain.with_(**settings, **{f"link.{way}.loss": "{ random = 0 }" for way in ("down", "up")})
     said: list[str] = []
     for name, scenario in scenarios.items():
-        with tempfile.TemporaryDirectory(prefix="lopsided-fit-") as folder:
-            changed = scenario.with_(**{"flow.*.cc": ASKED})
-            changed.run(pcap=folder, pcap_at=["hosts"])
-            listed = {each.flow: each.place for each in captures.read_index(Path(folder))}
-            receivers = [listed[each.name] for each in fitter.draft.traffic]
-            predicted = _measured(captures.at_host(Path(folder), place), receivers)
+        predicted: list[list[Row]] = []
+        for seed in SEEDS:
+            with tempfile.TemporaryDirectory(prefix="lopsided-fit-") as folder:
+                changed = scenario.with_(**{"flow.*.cc": ASKED, "scenario.seed": seed})
+                changed.run(pcap=folder, pcap_at=["hosts"])
+                listed = {each.flow: each.place for each in captures.read_index(Path(folder))}
+                receivers = [listed[each.name] for each in fitter.draft.traffic]
+                predicted.append(_measured(captures.at_host(Path(folder), place), receivers))
         errors = scores.predictions.setdefault(name, {})
         for quantity in ("goodput_bps", "rtt_p95_ms"):
-            apart = [abs(np.log(one[quantity] / other[quantity])) for one, other in zip(predicted, true, strict=True)]
+            apart = np.abs(_logs(predicted, quantity) - _logs(true, quantity))
             errors.setdefault(quantity, []).append(float(np.mean(apart)))
         said.append(f"{name} {errors['goodput_bps'][-1]:.1%} {errors['rtt_p95_ms'][-1]:.1%}")
     return "; ".join(said)
+
+
+def _logs(runs: list[list[Row]], quantity: str) -> NDArray[np.float64]:
+    """Returns the mean logarithm of a quantity over the runs, for each flow."""
+    return np.log([[row[quantity] for row in rows] for rows in runs]).mean(axis=0)
 
 
 def _measured(path: Path, receivers: list[tuple[str, int]]) -> list[Row]:
