@@ -25,20 +25,7 @@ def test_a_deterministic_cell_matches_the_authors_code(scheme: Scheme):
         assert found[key] == pytest.approx(expected.values[key], rel=0.02), name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.xfail(
-                name == "throughput_mbps",
-                reason="the simulator's throughput is 5.2 % lower, and 6.6 % with 60 seeds; the cause is unknown",
-                strict=True,
-            ),
-        )
-        for name in authors.BOUNDS
-    ],
-)
+@pytest.mark.parametrize("name", authors.BOUNDS)
 def test_marked_acks_with_forward_loss_match_the_authors_code(name: str):
     """The test compares medians of ten seeds, because single runs differ by up to 8 %."""
     [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is ACC_SA_CODE]

@@ -99,8 +99,9 @@ impl Sender {
         if self.recovery.take_probe_due() {
             return self.send_tail_probe(now, full);
         }
-        // Pacing delays all segments except tail loss probes.
-        if let Some(until) = self.pacing.holds_until(now) {
+        // Pacing delays all segments except tail loss probes. A burst limit does not delay the fast retransmit, which is
+        // a single segment.
+        if let Some(until) = self.pacing.holds_until(now).filter(|_| !self.is_single_retransmit()) {
             self.flight.timers.set(TimerKind::Pacing, until);
             self.limited(now, Limit::Pacing);
             let blocked = self.in_flight() >= self.cwnd();
@@ -110,6 +111,10 @@ impl Sender {
         }
         self.flight.timers.stop(TimerKind::Pacing);
         if let Some(number) = self.next_to_retransmit() {
+            // After a timeout, retransmissions are sent in bursts, as new data is.
+            if self.flight.profile.max_burst > 0 && !self.is_single_retransmit() && self.ends_burst(now) {
+                return None;
+            }
             return Some(self.retransmit(now, number, false));
         }
         // A window probe is sent only if no retransmission can probe the window instead.
@@ -210,6 +215,12 @@ impl Sender {
         } else if self.flight.outstanding() == 0 {
             self.flight.arm_persist(now);
         }
+    }
+
+    /// True if a fast retransmit is due, and pauses between bursts are the only form of pacing.
+    #[cold]
+    fn is_single_retransmit(&self) -> bool {
+        self.flight.profile.max_burst > 0 && !self.pacing.is_on() && self.recovery.fast_retransmit_is_due()
     }
 
     /// True if the burst limit is reached. Then arms the pacing timer: the next burst starts after SRTT * burst limit /

@@ -308,6 +308,39 @@ fn the_pause_between_bursts_follows_an_ack_that_was_late_and_not_lost() {
     t.expect(795, "7001:8001 .");
 }
 
+#[test]
+fn retransmissions_after_a_timeout_are_sent_in_bursts() {
+    // Balakrishnan, Padmanabhan and Katz 1999, section 6.3: the limit applies to all packets that are sent back to back.
+    let mut t =
+        Script::established(Profile { max_burst: 1, initial_window_segments: 4, ..Profile::ns2_reno() }, NO_SACK);
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 4001);
+    t.inject(200, "ack 1001");
+    t.expect(200, "4001:5001 .");
+    t.expect(220, "5001:6001 .");
+    t.expect(500, "1001:2001 .");
+    // The ACK opens the window by two segments, to 2 segments and a part of a third.
+    t.inject(600, "ack 3001");
+    t.expect(600, "3001:4001 .");
+    t.expect_nothing_until(620);
+    t.drain();
+}
+
+#[test]
+fn a_fast_retransmit_does_not_wait_for_the_next_burst() {
+    let mut t =
+        Script::established(Profile { max_burst: 1, initial_window_segments: 4, ..Profile::ns2_reno() }, NO_SACK);
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 4001);
+    t.inject(200, "ack 1001");
+    t.expect(200, "4001:5001 .");
+    // The next burst is due at 220 ms.
+    for at in [201, 202, 203] {
+        t.inject(at, "ack 1001");
+    }
+    t.expect(203, "1001:2001 .");
+}
+
 /// Simulates a connection that sends one segment every 100 ms until `until_ms`. Returns the first window and each
 /// changed window, in segments.
 fn windows_of_a_slow_application(profile: Profile, until_ms: u32) -> Vec<u64> {
