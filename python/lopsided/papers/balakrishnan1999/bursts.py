@@ -78,7 +78,7 @@ def _by_delay(m: Measurements) -> Iterable[Line]:
 def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
     """Compares figure 20 with two experiments: `experiment`, and `kernel` (if given), in which Linux receives the
     data."""
-    where, remark = "Section 9.1.1 / Figure 20", f"the least that reaches {ENOUGH:.0%} of the best"
+    where, remark = "Section 9.1.1 / Figure 20", f"the least that reaches {100 * ENOUGH:g} % of the best"
     least = partial(least_that_is_enough, m, label="maxburst")
     printed = m.published.find(where, "maxburst", case="recommended value, low")
     for key, name in (("af_sa", "AF/SA"), ("acc_sa", "ACC/SA")):
@@ -91,7 +91,7 @@ def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel
 
 def delay_comparisons(m: Measurements, experiment: str = DELAY_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
     """Compares figure 21 with two experiments: `experiment`, and `kernel` (if given), in which Linux sends the data."""
-    remark = f"the least that reaches {ENOUGH:.0%} of the best"
+    remark = f"the least that reaches {100 * ENOUGH:g} % of the best"
     printed = m.published.find("Section 9.1.2 / Figure 21", "max_delay", case="throughput stops growing beyond")
     for burst in (4, 6):
         found = least_that_is_enough(m, experiment, "max_delay", maxburst=burst)

@@ -77,7 +77,9 @@ def table_5(scheme: Scheme, hops: int) -> Row:
     """Returns table 5's row for one scheme: its throughput over the given number of packet-radio hops."""
     read = _value("radio", "throughput_bps", hops=hops, scheme=scheme.key)
     conditions = {"hops": hops, "protocol": scheme.title}
-    return Row(f"{scheme.title}, {hops} hops", read, "Table 5", "throughput", conditions, "kbit/s", 1e-3)
+    return Row(
+        f"{scheme.title}, {hops} hop{'s' * (hops > 1)}", read, "Table 5", "throughput", conditions, "kbit/s", 1e-3
+    )
 
 
 def table_6(scheme: Scheme, connections: int) -> Row:

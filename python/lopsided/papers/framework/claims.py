@@ -181,7 +181,7 @@ def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
             return abs(value - wanted) <= POINTS and wanted / 2 <= value <= wanted * 2
         return abs(value - wanted) <= SHARE * abs(wanted)
 
-    distance = f"{POINTS:g} points and a factor of two" if shares else f"{SHARE:.0%}"
+    distance = f"{POINTS:g} points and a factor of two" if shares else text.share(SHARE)
     rule = f"within {distance} of the printed value"
     return _beside_print(numbers, printed, rule, fits)
 
@@ -229,7 +229,7 @@ def between(low: float, high: float, numbers: Iterable[Measured]) -> Verdict:
 def _bounded(numbers: Iterable[Measured], bound: str, fits: Callable[[float], bool]) -> Verdict:
     numbers = tuple(numbers)
     off = [each for each in numbers if not fits(each.value)]
-    names = ", ".join(each.name for each in numbers) if len(numbers) <= 3 else "each"
+    names = " and ".join(each.name for each in numbers) if len(numbers) <= 3 else "each"
     reason = "; ".join(text.named(each) for each in off or numbers)
     return Verdict(not off, f"{names} {bound}", numbers, reason)
 
@@ -240,7 +240,9 @@ def agree_within(share: float, numbers: Iterable[Measured], name: str = "greates
     values = [each.value for each in numbers]
     difference = number(name, (max(values) - min(values)) / max(values), "percent", scale=100)
     reason = f"they differ by {text.value(difference)}"
-    return Verdict(difference.value < share * 100, f"within {share:.0%} of each other", (difference, *numbers), reason)
+    return Verdict(
+        difference.value < share * 100, f"within {text.share(share)} of each other", (difference, *numbers), reason
+    )
 
 
 def ordered(numbers: Iterable[Measured], by: float = MORE) -> Verdict:
@@ -248,8 +250,8 @@ def ordered(numbers: Iterable[Measured], by: float = MORE) -> Verdict:
     numbers = tuple(numbers)
     holds = all(one.value > by * other.value for one, other in pairwise(numbers))
     margin = f"at least {by:g} times" if by != 1 else "more than"
-    reason = "in this order they are " + ", ".join(text.value(each) for each in numbers)
-    return Verdict(holds, f"each {margin} the next: {', '.join(each.name for each in numbers)}", numbers, reason)
+    order = " > ".join(each.name for each in numbers)
+    return Verdict(holds, f"each {margin} the next: {order}", numbers, text.listed(numbers))
 
 
 def ratio(name: str, one: Measured, other: Measured, *, above: float = -np.inf, below: float = np.inf) -> Verdict:
@@ -305,7 +307,7 @@ def inversely_proportional(name: str, curve: Curve, unit: str = "", *, scale: fl
     worst = number(f"{name}: largest distance from proportional", float(np.max(off)), "percent", scale=100)
     ends = tuple(number(f"{name} at {x:.0f}", y, unit, scale=scale) for x, y in zip(curve.x, curve.median, strict=True))
     reason = f"{name} is up to {text.value(worst)} from inversely proportional: {text.listed(ends)}"
-    criterion = f"{name} inversely proportional within {SHARE:.0%}"
+    criterion = f"{name} inversely proportional within {text.share(SHARE)}"
     return Verdict(bool(worst.value <= 100 * SHARE), criterion, (worst, *ends), reason)
 
 

@@ -19,6 +19,8 @@ from pathlib import Path
 FIXED = ("where", "metric", "value", "unit", "qualifier", "kind", "note")
 QUALIFIERS = ("eq", "approx", "lt", "le", "gt", "ge", "lo", "hi")
 KINDS = ("result", "setting", "computed", "cited", "derived")
+UNWRITTEN_UNITS = ("", "fraction", "ratio", "index", "count", "text", "h:mm:ss")
+"""Units that are not printed after a number."""
 _SIGNS = {"eq": "", "approx": "about ", "lt": "< ", "le": "≤ ", "gt": "> ", "ge": "≥ ", "lo": "from ", "hi": "up to "}
 
 
@@ -45,9 +47,7 @@ class PublishedValue:
 
     def __str__(self) -> str:
         """Returns the value as text for a table cell: as in the paper, with qualifier and unit."""
-        unit = {"fraction": "", "ratio": "", "text": "", "": "", "h:mm:ss": "", "percent": " %"}.get(
-            self.unit, f" {self.unit}"
-        )
+        unit = "" if self.unit in UNWRITTEN_UNITS else f" {'%' if self.unit == 'percent' else self.unit}"
         return f"{_SIGNS[self.qualifier]}{self.value}{unit}"
 
 

@@ -392,7 +392,7 @@ def agreement(found: Reproduction) -> str:
             abs(each.measured / each.published.number - 1) for each in artifact.comparisons if each.published.number
         ]
         near = sum(share <= _NEAR for share in apart)
-        said.append(f"{near} of the {len(apart)} numbers printed with {figure.name} agree within {_NEAR:.0%}.")
+        said.append(f"{near} of the {len(apart)} numbers printed with {figure.name} agree within {100 * _NEAR:g} %.")
     if found.claims:
         held = [each for each in found.claims if each.verdict.holds]
         said.append(f"{len(held)} of the paper's {len(found.claims)} statements about it hold.")

@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lopsided.papers.framework.coverage import number_of
+from lopsided.papers.framework.published import UNWRITTEN_UNITS
 
 if TYPE_CHECKING:
     from lopsided.papers.framework.model import Comparison, Measured
     from lopsided.papers.framework.published import PublishedValue
     from lopsided.papers.framework.reproduction import KeyOutcome
 
-_UNWRITTEN = ("", "fraction", "ratio")
+_CAPITALS = {"rtt": "RTT", "rtts": "RTTs", "cwnd": "window"}
+"""Words of metrics, as they are printed."""
 
 
 def number(value: float, significant: int = 3) -> str:
@@ -39,16 +41,24 @@ def plain(value: float) -> str:
     return f"{value:g}"
 
 
+def share(value: float) -> str:
+    """Formats a fraction as a percentage without trailing zeros."""
+    return f"{100 * value:g} %"
+
+
+def unit_of(unit: str) -> str:
+    """Returns the unit as it is printed, with a space before it. Fractions, ratios and counts have no unit."""
+    return "" if unit in UNWRITTEN_UNITS else f" {'%' if unit == 'percent' else unit}"
+
+
 def with_unit(value: float, unit: str) -> str:
-    """Formats a number and its unit. Fractions and ratios have no unit.
+    """Formats a number and its unit.
 
     A whole number without a unit is a count and is shown without decimals.
     """
-    if not unit and float(value).is_integer():
+    if unit in ("", "count") and float(value).is_integer():
         return f"{value:,.0f}"
-    if unit in _UNWRITTEN or not math.isfinite(value):
-        return number(value)
-    return f"{number(value)} {'%' if unit == 'percent' else unit}"
+    return number(value) + (unit_of(unit) if math.isfinite(value) else "")
 
 
 def value(measured: Measured) -> str:
@@ -85,12 +95,12 @@ def condition(comparison: Comparison) -> str:
 def printed_as(published: PublishedValue) -> str:
     """Names a published value by its metric and conditions."""
     conditions = ", ".join(_condition(name, value) for name, value in published.conditions.items())
-    metric = published.metric.replace("_", " ")
+    metric = " ".join(_CAPITALS.get(word, word) for word in published.metric.split("_"))
     return f"{metric} ({conditions})" if conditions else metric
 
 
 def _condition(name: str, value: str) -> str:
-    return value if name in ("link", "item", "test", "flow", "variant") else f"{name.replace('_', ' ')} {value}"
+    return value if name in ("link", "item", "test", "flow", "variant", "case") else f"{name.replace('_', ' ')} {value}"
 
 
 def comparison_measured(comparison: Comparison) -> str:
@@ -99,7 +109,7 @@ def comparison_measured(comparison: Comparison) -> str:
     value = comparison.measured
     if not math.isfinite(value) or len(number(value).partition(".")[2]) >= len(printed):
         return with_unit(value, comparison.published.unit)
-    return f"{value:.{len(printed)}f} {comparison.published.unit.replace('percent', '%')}".strip()
+    return f"{value:.{len(printed)}f}{unit_of(comparison.published.unit)}"
 
 
 def ratio_to_print(published: PublishedValue, measured: float) -> str:

@@ -112,7 +112,12 @@ def two_way_is_worse(m: Measurements) -> Verdict:
 def ack_loss(m: Measurements) -> Verdict:
     """The download's goodput with 5 % ACK loss is at least twice its goodput with 5 % data loss."""
     up, down = (
-        number(f"goodput with {setup.LOST:.0%} loss {way}", m.value("loss", "down_bps", lost=way), "Mbit/s", scale=1e-6)
+        number(
+            f"goodput with {100 * setup.LOST:g} % loss {way}",
+            m.value("loss", "down_bps", lost=way),
+            "Mbit/s",
+            scale=1e-6,
+        )
         for way in ("up", "down")
     )
     return ratio("loss of ACKs over loss of data", up, down, above=2)

@@ -252,7 +252,7 @@ RATIO = Experiment(
 LOST = 0.05
 LOSS = Experiment(
     key="loss",
-    summary=f"one download on the ADSL line with {LOST:.0%} of the packets lost in one direction",
+    summary=f"one download on the ADSL line with {100 * LOST:g} % of the packets lost in one direction",
     cases=tuple(
         Case(ADSL.at[0], {**ADSL.overrides, **IDLE, f"link.{lost}.loss": f"{LOST:.0%}"}, {"lost": lost})
         for lost in ("up", "down")

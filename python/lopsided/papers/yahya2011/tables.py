@@ -158,7 +158,7 @@ def windows(m: Measurements) -> Artifact:
     found = m.published.find("Section 3.2.1", "average_window_advertised_other_direction", test="Combo11")
     notes = (
         "Linux does not advertise 25 % of a receive buffer: the only printed window of a receiver, "
-        f"{found.value} bytes in Combo 11, is {found.number / BUFFERS[400]:.0%} of its buffer.",
+        f"{found.value} bytes in Combo 11, is {100 * found.number / BUFFERS[400]:.0f} % of its buffer.",
         "The printed window is the one that a sender of data advertises: 5840 bytes rounded up to its window scale. It "
         "shows the scale, and so the buffer of a host: 5840 for a scale of 4 or less, 5856 for 5, 5888 for 6 or more. "
         "S2 of Combos 4 to 6 and S1 of Combos 22 to 24 ran with other buffers than listed.",
