@@ -29,9 +29,9 @@ pub(crate) struct SendBufferLimit {
 pub(crate) struct SendBufferState {
     /// Bytes in the buffer.
     pub len: u64,
-    /// Number of SACKed segments that follow another SACKed segment. Linux merges these segments into their
-    /// predecessors, so only their payload needs memory.
-    pub joined: u64,
+    /// Number of segments in the buffer. SACKed segments that follow another SACKed segment do not count: Linux merges
+    /// them into their predecessors, so only their payload needs memory.
+    pub segments: u64,
     /// Bytes that are missing from the last unsent segment to make it a full segment.
     pub unfilled: u64,
     /// Payload of a full segment, in bytes.
@@ -73,7 +73,7 @@ impl SendBufferLimit {
                 if free < wanted.min(low_water.get()).min(capacity) { 0 } else { free }
             }
             SendBufferAccounting::Memory { per_segment } => {
-                let memory = self.memory(filling.len, filling.joined, filling.mss, per_segment);
+                let memory = self.memory(filling.len, filling.segments, per_segment);
                 if self.waiting && !memory.is_worth_waking() {
                     return 0;
                 }
@@ -86,12 +86,12 @@ impl SendBufferLimit {
     }
 
     /// Cheap check: true if the application waits for free space, and too little is free to notify it. Then
-    /// [`SendBufferLimit::room`] returns 0. `len` is the number of bytes in the buffer, `mss` the segment size, and
-    /// `joined` the number of segments that are merged into other segments.
+    /// [`SendBufferLimit::room`] returns 0. `len` is the number of bytes in the buffer, and `segments` returns the
+    /// number of segments.
     #[inline]
-    pub fn keeps_waiting(&self, len: u64, joined: u64, mss: u64) -> bool {
+    pub fn keeps_waiting(&self, len: u64, segments: impl FnOnce() -> u64) -> bool {
         let SendBufferAccounting::Memory { per_segment } = self.room else { return false };
-        self.waiting && !self.memory(len, joined, mss, per_segment).is_worth_waking()
+        self.waiting && !self.memory(len, segments(), per_segment).is_worth_waking()
     }
 
     /// Sets a fixed size of the buffer.
@@ -109,7 +109,7 @@ impl SendBufferLimit {
     pub fn note_written(&mut self, filling: SendBufferState) {
         if let SendBufferAccounting::Memory { per_segment } = self.room {
             self.waiting =
-                filling.unfilled == 0 && self.memory(filling.len, filling.joined, filling.mss, per_segment).free == 0;
+                filling.unfilled == 0 && self.memory(filling.len, filling.segments, per_segment).free == 0;
         }
     }
 
@@ -174,13 +174,12 @@ impl SendBufferLimit {
 
     /// Used and free memory of the buffer, in bytes.
     #[inline]
-    fn memory(&self, len: u64, joined: u64, mss: u64, per_segment: u64) -> Memory {
+    fn memory(&self, len: u64, segments: u64, per_segment: u64) -> Memory {
         let capacity = match self.rule {
             BufferRule::Fixed(size) => 2 * size.get(),
             BufferRule::Auto { .. } | BufferRule::Stepped { .. } => self.capacity,
         };
         let capacity = capacity.max(LEAST_MEMORY);
-        let segments = len.div_ceil(mss).saturating_sub(joined);
         let used = len + per_segment * segments;
         Memory { used, free: capacity.saturating_sub(used) }
     }
@@ -213,7 +212,7 @@ mod tests {
     const LINUX: SendBufferAccounting = SendBufferAccounting::Memory { per_segment: 768 };
 
     fn filled(segments: u64, cwnd: u64) -> SendBufferState {
-        SendBufferState { len: segments * MSS, joined: 0, unfilled: 0, mss: MSS, cwnd: cwnd * MSS, windows: 2 }
+        SendBufferState { len: segments * MSS, segments, unfilled: 0, mss: MSS, cwnd: cwnd * MSS, windows: 2 }
     }
 
     fn auto() -> SendBufferLimit {
@@ -256,7 +255,7 @@ mod tests {
         space.provide(MSS, 5000 * MSS, 2);
         assert_eq!(space.room(filled(0, 5000)), 1893 * MSS);
         space.note_written(filled(1000, 5000));
-        let joined = SendBufferState { joined: 600, ..filled(1893, 5000) };
+        let joined = SendBufferState { segments: 1293, ..filled(1893, 5000) };
         assert!(space.room(joined) > 150 * MSS, "SACKed segments free memory");
     }
 
@@ -265,9 +264,9 @@ mod tests {
     fn a_short_segment_is_filled_before_the_next_segment_starts() {
         let mut space = auto();
         space.capacity = 3 * (MSS + 768) + 2000;
-        let short = SendBufferState { len: 2 * MSS + 60, unfilled: MSS - 60, ..filled(0, 10) };
+        let short = SendBufferState { len: 2 * MSS + 60, segments: 3, unfilled: MSS - 60, ..filled(0, 10) };
         assert_eq!(space.room(short), MSS - 60 + MSS);
-        let full = SendBufferState { len: 4 * MSS + 60, ..short };
+        let full = SendBufferState { len: 4 * MSS + 60, segments: 5, ..short };
         assert_eq!(space.room(full), MSS - 60, "no memory for another segment");
         space.note_written(full);
         space.note_written(filled(5, 10));
@@ -334,7 +333,7 @@ mod tests {
         let rooms: Vec<bool> = (0..=full).map(|segments| space.room(filled(segments, 10)) > 0).collect();
         let waking = rooms.iter().rposition(|has_room| *has_room).expect("an empty buffer has room") as u64;
         assert_eq!(waking, 13, "two thirds of 46,080 bytes are 13.9 segments");
-        assert!(space.keeps_waiting(14 * MSS, 0, MSS) && !space.keeps_waiting(13 * MSS, 0, MSS));
+        assert!(space.keeps_waiting(14 * MSS, || 14) && !space.keeps_waiting(13 * MSS, || 13));
         space.note_written(filled(5, 10));
         assert!(!space.is_awaited());
     }

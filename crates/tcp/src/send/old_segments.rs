@@ -23,6 +23,17 @@ impl OldSegments {
         if nxt < self.end { Some(self.left_of(nxt)) } else { None }
     }
 
+    /// Returns the number of old segments from `nxt` on, and the offset at which newer data begins.
+    #[inline]
+    pub fn from(&self, nxt: u64) -> (u64, u64) {
+        if nxt < self.end { (self.count_from(nxt), self.end) } else { (0, nxt) }
+    }
+
+    #[cold]
+    fn count_from(&self, nxt: u64) -> u64 {
+        (self.end - self.from).div_ceil(self.size) - (nxt - self.from) / self.size
+    }
+
     #[cold]
     fn left_of(&self, nxt: u64) -> u64 {
         let ends = self.from + ((nxt - self.from) / self.size + 1) * self.size;
@@ -54,6 +65,9 @@ mod tests {
             for at in nxt..nxt + 50 {
                 let segment = ends.iter().find(|segment| at < **segment);
                 assert_eq!(old.left(at), segment.map(|segment| segment - at), "{at} of {end}");
+                let from = ends.iter().filter(|segment| at < **segment).count() as u64;
+                let newer = ends.last().map_or(at, |last| at.max(*last));
+                assert_eq!(old.from(at), (from, newer), "{at} of {end}");
             }
         }
     }

@@ -296,16 +296,21 @@ impl Sender {
     /// Number of bytes that the application may write.
     #[inline]
     pub fn room(&self) -> u64 {
-        if self.limit.keeps_waiting(self.buffer.len(), self.joined(), self.flight.mss()) {
+        if self.limit.keeps_waiting(self.buffer.len(), || self.segments()) {
             return 0;
         }
         self.limit.room(self.buffer_state())
     }
 
-    /// Number of SACKed segments that follow another SACKed segment.
+    /// Number of segments that need memory: the outstanding segments, and the unsent data in segments of the current
+    /// size or, if it was written before a change of the size, of the old size. A SACKed segment that follows another
+    /// SACKed segment is merged into it.
     #[inline]
-    fn joined(&self) -> u64 {
-        u64::from(self.flight.scoreboard.sacked_segments() - self.flight.scoreboard.sacked_runs())
+    fn segments(&self) -> u64 {
+        let board = &self.flight.scoreboard;
+        let out = board.segments() - (board.sacked_segments() - board.sacked_runs());
+        let (old, newer) = self.old_segments.from(self.flight.nxt());
+        u64::from(out) + old + self.buffer.end().saturating_sub(newer).div_ceil(self.flight.mss())
     }
 
     /// Number of bytes that may be written now by an application that has `wanted` bytes to write.
@@ -351,7 +356,7 @@ impl Sender {
     fn buffer_state(&self) -> SendBufferState {
         SendBufferState {
             len: self.buffer.len(),
-            joined: self.joined(),
+            segments: self.segments(),
             unfilled: self.push_marks.unfilled(self.flight.nxt(), self.buffer.end(), self.flight.mss()),
             mss: self.flight.mss(),
             cwnd: self.flight.controller.cwnd().get(),

@@ -75,6 +75,30 @@ fn later_data_is_sent_in_full_segments_of_the_new_size() {
     }
 }
 
+/// In a capture of Linux 6.1, an application filled the send buffer with 21 segments of 1,448 bytes before the path MTU
+/// decreased, and then with 14 and with 18 segments of 1,348 bytes. Linux counts the memory of each segment. A segment
+/// that was written before the change is one segment until a piece of it is sent.
+#[test]
+fn the_send_buffer_counts_old_segments_and_their_pieces() {
+    let mut t = Script::established(Profile::linux_6_1(), PEER);
+    t.write(100, 27_000);
+    t.drain();
+    assert_eq!(t.connection.writable(), 0, "27 segments of 1,000 bytes fill the buffer");
+    t.too_big(110, 1, 840);
+    t.drain();
+    // A segment takes 768 bytes of memory and its payload. The buffer has 2,304 bytes for each segment of two windows.
+    let room = |cwnd: u64, len: u64, segments: u64| (2 * cwnd * 2_304 - len - segments * 768).div_ceil(800 + 768) * 800;
+    // Ten pieces are acknowledged and twenty pieces are outstanding. Twelve old segments are unsent.
+    t.inject(210, "ack 5001");
+    assert_eq!(t.info().snd_cwnd.get(), 20 * 800);
+    assert_eq!(t.connection.writable(), room(20, 22_000, 20 + 12));
+    t.drain();
+    t.inject(310, "ack 10001");
+    assert_eq!(t.info().snd_cwnd.get(), 30 * 800);
+    assert_eq!(t.connection.writable(), room(30, 17_000, 30 + 2));
+    t.drain();
+}
+
 #[test]
 fn a_message_about_data_that_is_not_outstanding_is_ignored() {
     let mut t = Script::established(linux(), PEER);
