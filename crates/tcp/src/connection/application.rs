@@ -44,6 +44,9 @@ impl Connection {
         if self.send.is_closed() || self.state > State::CloseWait {
             return Err(self.error.map_or(WriteError::Closed, WriteError::Failed));
         }
+        if self.may_send_data() {
+            self.send.complete_short_segment();
+        }
         let wanted = u64::from(payload.len());
         let len = wanted.min(self.send.room_for(wanted));
         self.send.write(payload, len as u32);

@@ -17,6 +17,11 @@ impl OldSegments {
         OldSegments { from: nxt, end: if last > full { end } else { end - last }, size }
     }
 
+    /// Records that the segments from `nxt` to `end` are complete, so later writes cannot extend the last segment.
+    pub fn complete(nxt: u64, end: u64, size: u64) -> OldSegments {
+        OldSegments { from: nxt, end, size }
+    }
+
     /// Number of bytes from `nxt` to the end of the old segment that contains `nxt`; `None` if no old segment does.
     #[inline]
     pub fn left(&self, nxt: u64) -> Option<u64> {

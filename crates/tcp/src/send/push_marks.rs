@@ -47,7 +47,7 @@ impl PushMarks {
         if write.nxt >= write.from {
             // All data has been sent, and a segment that was sent cannot grow, so the write begins another segment.
             self.tail = write.from;
-        } else if self.marks.back() == Some(&write.from) && write.from - self.tail < write.mss {
+        } else if self.marks.back() == Some(&write.from) && (1..write.mss).contains(&(write.from - self.tail)) {
             self.marks.pop_back();
         }
         if write.from - self.tail > write.mss {
@@ -67,9 +67,15 @@ impl PushMarks {
     }
 
     /// Returns the number of bytes by which the last segment is shorter than a full segment; 0 if the last segment has
-    /// been sent.
+    /// been sent or completed.
     pub fn unfilled(&self, nxt: u64, data_end: u64, mss: u64) -> u64 {
-        if nxt < data_end { mss.saturating_sub(data_end - self.tail.max(nxt)) } else { 0 }
+        let tail = self.tail.max(nxt);
+        if tail < data_end { mss.saturating_sub(data_end - tail) } else { 0 }
+    }
+
+    /// Completes the last segment: the next write begins another segment at `data_end`.
+    pub fn complete(&mut self, data_end: u64) {
+        self.tail = data_end;
     }
 
     fn mark(&mut self, end: u64) {

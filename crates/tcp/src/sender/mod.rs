@@ -324,6 +324,24 @@ impl Sender {
         self.limit.note_written(self.buffer_state());
     }
 
+    /// Completes a short last segment that Linux sends before the application writes again, because both windows and
+    /// the rules for short segments permit it. Without this call, the next write would fill the segment, because the
+    /// host sends segments only after all writes.
+    #[inline]
+    pub fn complete_short_segment(&mut self) {
+        let (nxt, end) = (self.flight.nxt(), self.buffer.end());
+        if self.push_marks.unfilled(nxt, end, self.flight.mss()) > 0 && self.sends_short_segment() {
+            self.old_segments = OldSegments::complete(nxt, end, self.flight.mss());
+            self.push_marks.complete(end);
+        }
+    }
+
+    /// Number of bytes that the next write may add to the last segment.
+    fn unfilled(&self) -> u64 {
+        let unfilled = self.push_marks.unfilled(self.flight.nxt(), self.buffer.end(), self.flight.mss());
+        if unfilled > 0 && self.sends_short_segment() { 0 } else { unfilled }
+    }
+
     /// Queues the first `len` bytes of the payload.
     pub fn write(&mut self, payload: &Payload, len: u32) {
         let from = self.buffer.end();
@@ -357,7 +375,7 @@ impl Sender {
         SendBufferState {
             len: self.buffer.len(),
             segments: self.segments(),
-            unfilled: self.push_marks.unfilled(self.flight.nxt(), self.buffer.end(), self.flight.mss()),
+            unfilled: self.unfilled(),
             mss: self.flight.mss(),
             cwnd: self.flight.controller.cwnd().get(),
             windows: self.windows_to_buffer(),

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::cc::Idle;
-use crate::profile::IdleRestart;
+use crate::profile::{IdleRestart, PushRule};
 use crate::recovery::Recovery;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, Limit, TcpEvent, TcpEventMask, TimerKind};
@@ -324,6 +324,25 @@ impl Sender {
     /// True if the FIN fits into a segment of `len` bytes. Only Linux counts the FIN against the peer's window.
     fn has_room_for_fin(&self, len: u64, window_left: u64) -> bool {
         !self.flight.profile.fin_uses_window || len < window_left
+    }
+
+    /// True if all unsent data, which ends with a short segment, is sent at once.
+    #[cold]
+    pub(super) fn sends_short_segment(&self) -> bool {
+        let (nxt, end, mss) = (self.flight.nxt(), self.buffer.end(), self.flight.mss());
+        // Retransmissions are sent first.
+        let board = &self.flight.scoreboard;
+        let repairs = u64::from(board.lost_segments().saturating_sub(board.retrans_out()));
+        let needed = (end - nxt).next_multiple_of(mss) + repairs * mss;
+        // After an idle period, the window is reduced only when data is sent.
+        let may_restart = self.flight.scoreboard.is_empty() && self.last_data_at.is_some();
+        self.flight.profile.push == PushRule::Linux
+            && !may_restart
+            && !self.pacing.is_on()
+            && self.old_segments.left(nxt).is_none()
+            && end <= self.flight.una() + self.window.size()
+            && self.in_flight() + needed <= self.recovery.send_limit(&self.flight)
+            && !self.holds_short_back()
     }
 
     /// True if outstanding data holds back a short last segment (RFC 9293 section 3.7.4).

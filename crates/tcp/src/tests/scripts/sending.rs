@@ -144,6 +144,44 @@ fn with_minshall_a_short_segment_waits_for_an_outstanding_short_segment() {
     t.answers(201, "ack 1501", "1501:1801 .");
 }
 
+/// In a capture of Linux 6.1 (20 Mbit/s, 400 ms), an ACK wakes an application that writes 128 KiB, and then more. The
+/// first write ends with a short segment, which the second write does not fill.
+#[test]
+fn linux_sends_the_short_end_of_a_write_before_the_next_write() {
+    let mut t = Script::established(linux(), PEER);
+    let write = |t: &mut Script, octets| t.connection.write(&Payload::virtual_len(octets)).expect("open");
+    write(&mut t, 2500);
+    write(&mut t, 2700);
+    t.write(100, 600);
+    t.expect_train(100, 1, 2001);
+    t.expect(100, "2001:2501 .");
+    // The short segment is outstanding, so the end of the second write waits (Minshall), and the third write fills it.
+    t.expect_train(100, 2501, 5501);
+    t.answers(200, "ack 2501", "5501:5801 .");
+}
+
+#[test]
+fn the_next_write_fills_a_short_segment_that_a_window_holds_back() {
+    let mut t = Script::established(linux(), PEER);
+    t.connection.write(&Payload::virtual_len(10_500)).expect("open");
+    t.write(100, 500);
+    t.expect_train(100, 1, 10_001);
+    t.answers(200, "ack 1001", "10001:11001 .");
+    // The peer's window has space for four segments.
+    let mut t = Script::established(linux(), Peer { window: 4_096, ..PEER });
+    t.connection.write(&Payload::virtual_len(4_500)).expect("open");
+    t.write(100, 500);
+    t.expect_train(100, 1, 4001);
+    t.answers(200, "ack 1001", "4001:5001 .");
+    // After an idle period, the window of 40 segments is reduced to ten segments.
+    let mut t = after_a_transfer(linux());
+    t.connection.write(&Payload::virtual_len(20_500)).expect("open");
+    t.write(5000, 500);
+    t.expect_train(5000, 40_001, 50_001);
+    t.inject(5100, "ack 50001");
+    t.expect_train(5100, 50_001, 61_001);
+}
+
 #[test]
 fn with_nagle_a_short_segment_waits_for_any_outstanding_data() {
     // Nagle (RFC 9293 section 3.7.4), as in FreeBSD: a short segment waits while any data is outstanding.
