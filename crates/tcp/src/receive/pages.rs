@@ -90,5 +90,8 @@ mod tests {
         assert_eq!(pages.fragments(segment(633).0, segment(633).1), 2);
         let start = 611 * 1448;
         assert_eq!(pages.fragments(start, start + 3 * PAGE), 3, "a segment may be larger than a page");
+        // 31 bytes after the last full segment are left unused, and 32 bytes are used.
+        pages.expect(1000);
+        assert_eq!([263, 264].map(|start| pages.end_of(start)), [33_000, 33_032]);
     }
 }

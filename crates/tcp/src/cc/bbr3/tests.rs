@@ -312,6 +312,13 @@ fn the_longterm_bound_is_raised_faster_with_each_round() {
         bbr3.update_probe_bw(now, &sample, 0);
     }
     assert_eq!(grown, [1, 2, 4, 8, 16]);
+    // The bound stays if it does not limit the sender, or if the sender does not use its window.
+    let bound = bbr3.inflight_longterm;
+    for (cwnd_full, cwnd) in [(false, bound), (true, bound - MSS)] {
+        (bbr3.state, bbr3.cwnd, bbr3.rounds.start) = (State::ProbeBwUp, cwnd, false);
+        bbr3.update_probe_bw(now, &Sample { newly_acked: 10 * bound, cwnd_full, ..sample }, 0);
+        assert_eq!(bbr3.inflight_longterm, bound);
+    }
 }
 
 /// Between probes, a round with loss lowers the short-term bounds by at most 30 %.

@@ -616,3 +616,11 @@ fn rfc_6675_ignores_duplicates_without_sack_blocks() {
     t.deliver(210, "ack 1 sack 9001:10001");
     assert_eq!(t.info().counters.retransmits, 1, "the count of duplicates is reached");
 }
+
+/// RFC 2018 section 2: SACK is used only if both ends have permitted it.
+#[test]
+fn sack_blocks_without_permission_are_ignored() {
+    let mut t = ten_out(linux(), true);
+    t.deliver(200, "ack 1 sack 5001:10001");
+    assert_eq!((t.info().sacked, t.info().delivered), (0, Bytes::new(1000)), "a duplicate stands for one segment");
+}

@@ -51,6 +51,19 @@ fn a_segment_that_the_interface_rejects_is_retried_every_500_ms() {
     assert_eq!((t.info().backoff, t.info().rto), (0, Duration::from_millis(300)));
 }
 
+/// Linux's tcp_ack_probe: a window that takes all waiting data ends the probes and their backoff.
+#[test]
+fn a_window_for_all_waiting_data_ends_the_window_probes() {
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "ack 1 win 0");
+    t.write(200, 300);
+    t.drain_until(1600);
+    assert!(t.info().backoff > 0);
+    t.inject(1600, "ack 1 win 512");
+    t.drain();
+    assert_eq!((t.info().backoff, t.info().rto), (0, Duration::from_millis(300)));
+}
+
 /// tcp_enter_cwr: a full queue of the interface reduces the window once for the outstanding data.
 #[test]
 fn a_full_interface_reduces_the_window_once() {
