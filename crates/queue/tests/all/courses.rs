@@ -11,9 +11,9 @@ use lopsided_core::{
     Accounting, BitRate, Bytes, Cx, Duration, IpHeader, NewPacket, Packet, Payload, Seq, Time, Transport,
 };
 use lopsided_queue::{
-    AckFilterConfig, AfvqConfig, CakeConfig, CbwfqClass, CbwfqConfig, DrrClass, DrrConfig, Framing, HtbClass,
-    HtbConfig, Limit, PrioConfig, QUEUES, Qdisc, QueueConfig, Rule, SfqConfig, TbfConfig, Waiting, WredConfig,
-    WredProfile, turn,
+    AckFilterConfig, AfvqConfig, CakeConfig, CbwfqClass, CbwfqConfig, DrrClass, DrrConfig, FilterRule, Framing,
+    HtbClass, HtbConfig, Limit, PrioConfig, QUEUES, Qdisc, QueueConfig, RemovedAcks, Rule, SfqConfig, TbfConfig,
+    Threshold, Waiting, WredConfig, WredProfile, turn,
 };
 use lopsided_spec::{Amount, Scalar as _, Value};
 use std::collections::VecDeque;
@@ -232,7 +232,17 @@ fn bases(kind: &str) -> Vec<(&'static str, QueueConfig)> {
             vec![("", HtbConfig { classes, classify, default_class: Some(4), ..HtbConfig::default() }.into())]
         }
         "ack_filter" => {
-            vec![("", AckFilterConfig { queue: QueueConfig::packets(40), ..AckFilterConfig::default() }.into())]
+            let base = AckFilterConfig { queue: QueueConfig::packets(40), ..AckFilterConfig::default() };
+            let (above, below) = (Some(Threshold::Packets(4)), Some(Threshold::Packets(38)));
+            let between = AckFilterConfig { above, below, fast_retransmit: 2, ..base.clone() };
+            let share = AckFilterConfig { rule: FilterRule::Window, share: 0.4, ..base.clone() };
+            let prefix = AckFilterConfig { prefix: RemovedAcks::Spacing, prefix_most: 3, ..base.clone() };
+            vec![
+                ("", base.into()),
+                ("of some queues", between.into()),
+                ("of some ACKs", share.into()),
+                ("with a prefix", prefix.into()),
+            ]
         }
         "afvq" => vec![("", AfvqConfig { queue: inner(), ack_limit: 20, ack_share: 0.3 }.into())],
         "fifo" => {
@@ -307,7 +317,16 @@ fn course(mut queue: impl Qdisc) -> String {
                 let packet = departed.packet;
                 given += packet.size().get();
                 free_at = now + RATE.time_to_send(packet.size(), 0).0;
-                witness.0.lock().unwrap().add("sent", now, packet.id());
+                let mut happened = witness.0.lock().unwrap();
+                happened.add("sent", now, packet.id());
+                happened.mix(packet.size().get() << 8 | packet.ecn() as u64);
+                if let Some(TcpHeader { ack, flags, window, options, .. }) = packet.tcp() {
+                    happened.mix(u64::from(ack.get()) << 32 | u64::from(flags.0) << 16 | u64::from(*window));
+                    for option in options.other().as_slice() {
+                        happened.mix_text(&format!("{option:?}"));
+                    }
+                }
+                drop(happened);
                 if let Some(answer) = answer(packet, &mut cx) {
                     back.push_back((now + ANSWER, answer));
                 }
