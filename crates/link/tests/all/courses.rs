@@ -142,7 +142,9 @@ fn access_methods() {
     };
     let steps = vec![step(0, Some(10)), step(200, Some(3)), step(350, None), step(380, Some(20))];
     add(&mut found, None, RatesConfig { steps, repeat: Some(Duration::from_millis(500)) });
-    let reallocation = ReallocationConfig { period: Duration::from_millis(150), ..ReallocationConfig::default() };
+    let (low, high) = (BitRate::from_bps(3_000_000), BitRate::from_bps(12_000_000));
+    let [period, gap, delay_spread] = [150, 12, 4].map(Duration::from_millis);
+    let reallocation = ReallocationConfig { period, low, high, gap, delay_spread };
     add(&mut found, None, reallocation);
     add(&mut found, Some(RATE), GrantsConfig { error: 0.1, ..GrantsConfig::default() });
     add(&mut found, Some(RATE), AggregationConfig::default());
