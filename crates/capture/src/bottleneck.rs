@@ -375,3 +375,59 @@ fn varies(data: &Direction) -> bool {
     let is_enough = wait.count() >= VARIED_EPISODES && packets.quantile(0.9) >= VARIED_PACKETS;
     is_enough && is_wide(packets) && is_wide(wait)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a direction in which each episode has one loss, at the given queueing delays in ms and numbers of packets.
+    fn with_losses(losses: impl Iterator<Item = (f64, f64)>) -> Direction {
+        let mut data = Direction::default();
+        for (wait_ms, packets) in losses {
+            data.wait_at_loss_ms.add(wait_ms);
+            data.wait_at_episode_ms.add(wait_ms);
+            data.data_wait_ms.add(wait_ms);
+            data.packets_at_loss.add(packets);
+            data.packets_at_episode.add(packets);
+        }
+        data
+    }
+
+    /// Returns 20 queueing delays between 20 and 60 ms, because ACKs fill a part of the buffer.
+    fn delays() -> impl Iterator<Item = f64> {
+        (0..20).map(|number| 20.0 + 2.0 * f64::from(number))
+    }
+
+    fn of(data: &Direction) -> Discipline {
+        discipline(data, 60.0, 2.0, false)
+    }
+
+    #[test]
+    fn losses_at_the_same_number_of_packets_are_of_a_drop_tail_queue_although_the_delay_varies() {
+        assert_eq!(of(&with_losses(delays().map(|wait| (wait, 31.0)))), Discipline::DropTail);
+        assert_eq!(of(&with_losses(delays().map(|wait| (wait, wait)))), Discipline::Aqm);
+    }
+
+    #[test]
+    fn losses_at_a_number_of_packets_that_other_losses_exceed_are_of_an_aqm() {
+        let discipline_at = |packets: f64, others: &[(f64, f64)]| {
+            let mut data = with_losses(delays().map(|wait| (wait, packets)).chain(others.iter().copied()));
+            // The queue is often longer without a loss.
+            (0..10).for_each(|_| data.data_wait_ms.add(100.0));
+            of(&data)
+        };
+        assert_eq!(discipline_at(10.0, &[]), Discipline::DropTail);
+        assert_eq!(discipline_at(10.0, &[(60.0, 40.0)]), Discipline::Aqm);
+        assert_eq!(discipline_at(2.0, &[]), Discipline::Aqm);
+    }
+
+    #[test]
+    fn a_queue_varies_if_neither_packets_nor_delays_are_alike_at_the_first_losses() {
+        let wide = || delays().map(|wait| 5.0 * wait - 90.0);
+        assert!(varies(&with_losses(wide().map(|wait| (wait, wait)))));
+        assert!(!varies(&with_losses(wide().map(|wait| (wait, 100.0)))));
+        assert!(!varies(&with_losses(wide().map(|packets| (100.0, packets)))));
+        assert!(!varies(&with_losses(wide().map(|wait| (wait, wait / 10.0)))));
+        assert!(!varies(&with_losses(wide().step_by(4).map(|wait| (wait, wait)))));
+    }
+}

@@ -148,6 +148,14 @@ fn a_constant_flight_with_probes_of_a_quarter_is_bbr() {
 }
 
 #[test]
+fn a_sender_that_paces_is_not_bbr_if_its_windows_follow_another_congestion_control() {
+    let (reno, fits) = guess(&sawtooth(20, 40, 1), MSS, 10, 0.9);
+    assert_eq!(reno.name, "reno", "{fits:?}");
+    let (other, fits) = guess(&sawtooth(40, 76, 4), MSS, 10, 0.9);
+    assert_eq!(other.name, "bbr", "{fits:?}");
+}
+
+#[test]
 fn a_congestion_control_is_named_only_if_its_probability_is_at_least_half() {
     let mut doubtful = 0;
     for least in [56, 60, 62, 64, 66, 68, 70, 72] {
