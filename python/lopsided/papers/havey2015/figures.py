@@ -232,12 +232,15 @@ def _borrowing_table(m: Measurements) -> Artifact:
 
 
 def _rtts_of(aqm: str) -> Plot:
-    lines = partial(_by_rtt, experiment="delays", column="rtt", unit="ms", scale=1.0, aqms=(aqm,), rtts=RTTS)
+    def lines(m: Measurements) -> Iterable[Line]:
+        for line in _by_rtt(m, "delays", "rtt", "ms", 1.0, (aqm,), RTTS):
+            yield replace(line, label=line.label.removeprefix(f"{NAMES[aqm]}, "))
+
     return Plot(
         f"Round trips under {NAMES[aqm]}",
-        "CDFs over packets; one modem of 16 Mbit/s (havey2015 section 6.4)",
+        "CDFs over packets by base round trip; one modem of 16 Mbit/s (havey2015 section 6.4)",
         "round trip (ms)",
-        (Panel("% of packets", lines, height=2.4, limits=(0, 102), legend=("best", 1)),),
+        (Panel("% of packets", lines, height=2.4, limits=(0, 122), legend=("upper left", 5)),),
         ("delays",),
         data=lambda m: _data(m, "delays", "rtt", "ms").filter(pl.col("aqm") == aqm),
     )

@@ -60,7 +60,7 @@ def _shares_in_time(m: Measurements) -> Iterable[Line]:
 
 
 GAIN = Plot(
-    "The acknowledgement window shortens turns of A-MPDU; turns of FWP are always full",
+    "The window of A-MPDU shortens its turns; turns of FWP are always full",
     "One station among nine of A-MPDU, four streams of 150 Mbit/s, 40 ms (havey2015 figure 3.7); diamonds: as printed",
     "frame error rate",
     (Panel("Mbit/s", _lines, "throughput before repair", 2.4, legend=("best", 1)),),

@@ -117,10 +117,9 @@ def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
         low = number(f"{line.name}: smallest estimate", found.min(), "packets")
         high = number(f"{line.name}: largest estimate", found.max(), "packets")
         crossing = number(f"{line.name}: crossing", threshold(m, line, experiment="field"), "packets")
-        where = f"cross at {text.value(crossing)}" if np.isfinite(crossing.value) else "do not cross"
-        reason = (
-            f"on {line.name} the estimates range from {text.value(low)} to {text.value(high)} and {where} the diagonal"
-        )
+        crosses = np.isfinite(crossing.value)
+        where = f"cross the diagonal at {text.value(crossing)}" if crosses else "do not cross the diagonal"
+        reason = f"on {line.name} the estimates range from {text.value(low)} to {text.value(high)} and {where}"
         # Estimates within one step of their mid-range differ by at most two steps.
         verdicts.append(Verdict(high.value - low.value <= 2 * STEP, "", (low, high, crossing), reason))
     return all_of(*verdicts).but(criterion="all estimates of a link within 5 packets of their middle")
