@@ -185,6 +185,7 @@ FAIR_RTTS = Experiment(
         _two(CONTENDERS[kind][0], "cubic", 0.001, rtt, kind=kind) for kind in ("rdra", "rdra-queued") for rtt in RTTS
     ),
     measure=pair,
+    usual=4,
     full_repetitions=RUNS,
 )
 
@@ -226,6 +227,8 @@ LOSSY_LINE = Experiment(
         for loss in (0.0, 0.001, 0.01, 0.03)
     ),
     measure=alone,
+    usual=1,
+    full_repetitions=2,
 )
 
 EXPERIMENTS = (PARALLEL, FEW_AT_LITTLE, SHARES, RECEIVERS, WITHOUT_LOSS, FAIR_RTTS, QUEUE_USE, CLOCK, LOSSY_LINE)
