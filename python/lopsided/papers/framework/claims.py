@@ -297,15 +297,21 @@ def _trend(name: str, curve: Curve, unit: str, rank: float, scale: float, show: 
     return Verdict(bool(holds), criterion, (*ends, found), reason)
 
 
-def inversely_proportional(name: str, curve: Curve, unit: str = "", *, scale: float = 1.0) -> Verdict:
+def inversely_proportional(
+    name: str, curve: Curve, unit: str = "", *, scale: float = 1.0, setting_unit: str = ""
+) -> Verdict:
     """Holds if the curve is inversely proportional to the setting.
 
-    Every median must be within `SHARE` of constant / setting. The constant is the geometric mean.
+    Every median must be within `SHARE` of constant / setting. The constant is the geometric mean. `unit` is the unit of
+    the values, and `setting_unit` the unit of the setting.
     """
     scaled = curve.median * curve.x
     off = np.abs(scaled / np.exp(np.mean(np.log(scaled))) - 1)
     worst = number(f"{name}: largest distance from proportional", float(np.max(off)), "percent", scale=100)
-    ends = tuple(number(f"{name} at {x:.0f}", y, unit, scale=scale) for x, y in zip(curve.x, curve.median, strict=True))
+    ends = tuple(
+        number(f"{name} at {x:.0f} {setting_unit}".rstrip(), y, unit, scale=scale)
+        for x, y in zip(curve.x, curve.median, strict=True)
+    )
     reason = f"{name} is up to {text.value(worst)} from inversely proportional: {text.listed(ends)}"
     criterion = f"{name} inversely proportional within {text.share(SHARE)}"
     return Verdict(bool(worst.value <= 100 * SHARE), criterion, (worst, *ends), reason)

@@ -315,7 +315,9 @@ def throughput_falls_with_rtt(m: Measurements) -> Verdict:
 
     groups = [(tests[place::3], loss) for tests, loss in ((NO_LOSS, ""), (WITH_LOSS, ", loss")) for place in range(3)]
     return all_of(
-        inversely_proportional(f"{tests[0].variant}{loss}", against_rtt(tests), "Mbit/s", scale=1 / MBIT)
+        inversely_proportional(
+            f"{tests[0].variant}{loss}", against_rtt(tests), "Mbit/s", scale=1 / MBIT, setting_unit="ms"
+        )
         for tests, loss in groups
     )
 
