@@ -4,11 +4,18 @@ use lopsided_core::Time;
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimedTcpEvent};
 use std::collections::VecDeque;
 
-#[derive(Debug, Default)]
 /// The recorded events, and the kinds of events that are enabled.
+#[derive(Debug, Default)]
 pub(crate) struct Trace {
     mask: TcpEventMask,
     now: Time,
+    /// `None` until a kind of event is enabled.
+    record: Option<Box<Record>>,
+}
+
+/// The state of a trace whose events are recorded.
+#[derive(Debug, Default)]
+struct Record {
     events: VecDeque<TimedTcpEvent>,
     /// The limit in the last `Limited` event; `None` before the first.
     limit: Option<Limit>,
@@ -17,6 +24,9 @@ pub(crate) struct Trace {
 impl Trace {
     pub fn listen_to(&mut self, mask: TcpEventMask) {
         self.mask = mask;
+        if !self.is_off() {
+            self.record.get_or_insert_default();
+        }
     }
 
     /// Sets the timestamp of the next recorded events.
@@ -47,19 +57,27 @@ impl Trace {
     /// Records the limit that keeps the sender from sending, unless the last recorded limit is the same.
     #[inline]
     pub fn limited(&mut self, by: Limit) {
-        if self.mask.has(TcpEventMask::LIMIT) && self.limit != Some(by) {
-            self.limit = Some(by);
+        if self.mask.has(TcpEventMask::LIMIT) {
+            self.push_limit(by);
+        }
+    }
+
+    #[cold]
+    fn push_limit(&mut self, by: Limit) {
+        if self.record.as_mut().is_some_and(|record| record.limit.replace(by) != Some(by)) {
             self.push(TcpEvent::Limited { by });
         }
     }
 
     #[cold]
     fn push(&mut self, event: TcpEvent) {
-        self.events.push_back(TimedTcpEvent { at: self.now, event });
+        if let Some(record) = &mut self.record {
+            record.events.push_back(TimedTcpEvent { at: self.now, event });
+        }
     }
 
     #[inline]
     pub fn pop(&mut self) -> Option<TimedTcpEvent> {
-        self.events.pop_front()
+        self.record.as_mut()?.events.pop_front()
     }
 }

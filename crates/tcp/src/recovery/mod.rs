@@ -37,7 +37,7 @@ pub(crate) struct Recovery {
     /// The congestion state ends when this offset is acknowledged (RFC 6675's RecoveryPoint).
     point: u64,
     /// The reduction that is under way; `None` if the controller's window is in force.
-    reduction: Option<Reduction>,
+    reduction: Option<Box<Reduction>>,
     undo: UndoState,
     rack: Rack,
     /// True while F-RTO checks whether a timeout was spurious.

@@ -43,7 +43,7 @@ impl Recovery {
         self.undo_reduction(now, flight, by);
         if flight.profile.cwnd_reduction == CwndReduction::Prr {
             let target = flight.controller.ssthresh().map_or(u64::MAX, Bytes::get);
-            self.reduction = reduction.map(|reduction| Reduction { target, undone: true, ..reduction });
+            self.reduction = reduction.map(|reduction| Box::new(Reduction { target, undone: true, ..*reduction }));
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) struct UndoState {
 #[derive(Debug)]
 pub(crate) struct Interrupted {
     pub point: u64,
-    pub reduction: Option<Reduction>,
+    pub reduction: Option<Box<Reduction>>,
 }
 
 impl UndoState {

@@ -56,7 +56,7 @@ pub(crate) struct Flight {
 impl Flight {
     pub fn new(profile: Arc<Profile>, controller: Box<dyn Controller>, clock: TimestampClock, mss: u32) -> Flight {
         Flight {
-            rtt: RttEstimator::new(profile.rto, profile.grain.tick()),
+            rtt: RttEstimator::new(Arc::clone(&profile), profile.grain.tick()),
             max_window: profile.max_window.map_or(u64::MAX, Bytes::get),
             scoreboard: Scoreboard::default(),
             delivery: Delivery::default(),

@@ -1,7 +1,8 @@
 //! The estimate of the round-trip time and the retransmission timeout (RFC 6298 and its variant in each stack).
 
-use crate::profile::{RtoRule, TickSamples};
+use crate::profile::{Profile, RtoRule, TickSamples};
 use lopsided_core::{Duration, Time};
+use std::sync::Arc;
 
 /// Time after which a minimum RTT expires (Linux's `tcp_min_rtt_wlen`; RFC 8985 section 6.2 does not specify it).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
@@ -39,16 +40,12 @@ impl TickEstimate {
 /// RTT estimator and retransmission timeout of a connection.
 #[derive(Debug)]
 pub(crate) struct RttEstimator {
-    rule: RtoRule,
+    profile: Arc<Profile>,
     /// Resolution of the stack's timers (RFC 6298's G).
     grain: Duration,
     srtt: Option<Duration>,
-    /// RTT smoothed over every ACK. Used only if `srtt` is updated by one segment per window.
-    by_ack: Option<Duration>,
-    /// True if a duplicate ACK arrived after the last ACK of new data: the peer misses a segment.
-    gap: bool,
-    /// `None` before the first sample, and always if the RTO is not computed in ticks.
-    in_ticks: Option<TickEstimate>,
+    /// `None` unless the RTO is computed in ticks.
+    ticks: Option<Box<TickState>>,
     /// RFC 6298's RTTVAR; for Linux the current mean deviation (`mdev`).
     deviation: Duration,
     /// Linux: 4 times the largest mean deviation of the current round trip (`mdev_max`).
@@ -64,22 +61,31 @@ pub(crate) struct RttEstimator {
     min_rtt: Option<(Duration, Time)>,
 }
 
+/// The state of a stack that computes its RTO in ticks, from one segment per window ([`RtoRule::Ticks`]).
+#[derive(Debug, Default)]
+struct TickState {
+    /// RTT smoothed over every ACK.
+    by_ack: Option<Duration>,
+    /// True if a duplicate ACK arrived after the last ACK of new data: the peer misses a segment.
+    gap: bool,
+    /// `None` before the first sample.
+    estimate: Option<TickEstimate>,
+}
+
 impl RttEstimator {
-    pub fn new(rule: RtoRule, grain: Duration) -> RttEstimator {
+    pub fn new(profile: Arc<Profile>, grain: Duration) -> RttEstimator {
         RttEstimator {
-            rule,
             grain,
             srtt: None,
-            by_ack: None,
-            gap: false,
-            in_ticks: None,
+            ticks: None,
             deviation: Duration::ZERO,
             round_max: Duration::ZERO,
             held: Duration::ZERO,
             round_end: 0,
             backoff: 0,
-            rto: rule.initial(),
+            rto: profile.rto.initial(),
             min_rtt: None,
+            profile,
         }
     }
 
@@ -89,18 +95,20 @@ impl RttEstimator {
 
     /// The RTT smoothed over every ACK. This value differs from SRTT only in stacks that update SRTT once per window.
     pub fn srtt_by_ack(&self) -> Option<Duration> {
-        self.by_ack.or(self.srtt)
+        self.ticks.as_ref().and_then(|ticks| ticks.by_ack).or(self.srtt)
     }
 
     /// Adds the sample of an ACK, for a stack that computes its RTO from one segment per window.
     pub fn sample_by_ack(&mut self, rtt: Duration) {
-        self.by_ack = Some(self.by_ack.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
+        let ticks = self.ticks.get_or_insert_default();
+        ticks.by_ack = Some(ticks.by_ack.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
     }
 
     /// Records whether the peer misses a segment after this ACK. Returns true if the peer missed a segment before it.
     pub fn note_gap(&mut self, duplicate: bool, progress: bool) -> bool {
-        let before = self.gap;
-        self.gap = !progress && (before || duplicate);
+        let ticks = self.ticks.get_or_insert_default();
+        let before = ticks.gap;
+        ticks.gap = !progress && (before || duplicate);
         before
     }
 
@@ -122,7 +130,7 @@ impl RttEstimator {
     }
 
     pub fn rule(&self) -> RtoRule {
-        self.rule
+        self.profile.rto
     }
 
     /// Updates the minimum RTT of the last 5 minutes. The sample must not include the delay of a delayed ACK.
@@ -135,13 +143,14 @@ impl RttEstimator {
 
     /// Adds an RTT sample. `una` is the first unacknowledged offset, `nxt` the first offset that was never sent.
     pub fn sample(&mut self, now: Time, rtt: Duration, una: u64, nxt: u64) {
-        match self.rule {
+        match self.profile.rto {
             RtoRule::Rfc6298 { .. } => self.sample_rfc6298(rtt),
             RtoRule::Ticks { tick, samples, .. } => {
                 self.sample_rfc6298(rtt);
                 let ticks = ticks_of(now, rtt, tick, samples);
-                self.in_ticks =
-                    Some(self.in_ticks.map_or_else(|| TickEstimate::first(ticks), |estimate| estimate.after(ticks)));
+                let state = self.ticks.get_or_insert_default();
+                state.estimate =
+                    Some(state.estimate.map_or_else(|| TickEstimate::first(ticks), |estimate| estimate.after(ticks)));
             }
             RtoRule::FreeBsd { .. } => self.sample_rfc6298(rtt + self.grain),
             RtoRule::Linux { min, .. } => self.sample_linux(rtt, min, una, nxt),
@@ -153,7 +162,7 @@ impl RttEstimator {
     /// Computes the RTO from the RTT that the host has cached for this destination, if the cached RTT is longer than
     /// SRTT (Linux's tcp_init_metrics).
     pub fn start_from(&mut self, remembered: Duration) {
-        if let RtoRule::Linux { min, max, .. } = self.rule {
+        if let RtoRule::Linux { min, max, .. } = self.profile.rto {
             if self.srtt.is_some_and(|srtt| remembered > srtt) {
                 self.rto = (remembered + (remembered * 2).max(min)).min(max);
             }
@@ -163,16 +172,16 @@ impl RttEstimator {
     /// Sets the RTO if the SYN was retransmitted (RFC 6298 rule 5.7).
     pub fn fall_back(&mut self) {
         self.backoff = 0;
-        self.rto = self.rule.initial().max(Duration::from_secs(3));
+        self.rto = self.profile.rto.initial().max(Duration::from_secs(3));
     }
 
     /// Doubles the RTO (RFC 6298 rule 5.5). The doubled value applies until the next RTT sample.
     pub fn back_off(&mut self) {
         self.backoff += 1;
-        match self.rule {
+        match self.profile.rto {
             // FreeBSD multiplies the computed RTO, without the slop.
             RtoRule::FreeBsd { .. } if self.srtt.is_some() => self.set_rto(),
-            _ => self.rto = (self.rto * 2).min(self.rule.max()),
+            _ => self.rto = (self.rto * 2).min(self.profile.rto.max()),
         }
     }
 
@@ -235,9 +244,9 @@ impl RttEstimator {
 
     fn set_rto(&mut self) {
         let Some(srtt) = self.srtt else { return };
-        let rto = match self.rule {
+        let rto = match self.profile.rto {
             RtoRule::Ticks { tick, min, .. } => {
-                let estimate = self.in_ticks.expect("sampled with the SRTT");
+                let estimate = self.ticks.as_ref().and_then(|ticks| ticks.estimate).expect("sampled with the SRTT");
                 (tick * (estimate.srtt / 8 + estimate.deviation)).max(min)
             }
             RtoRule::Rfc6298 { min, .. } => (srtt + (self.deviation * 4).max(self.grain)).max(min),
@@ -249,7 +258,7 @@ impl RttEstimator {
             RtoRule::Linux { .. } if self.grain.is_zero() => srtt + self.held,
             RtoRule::Linux { .. } => (srtt + self.held + MOMENT).ceil_to(self.grain),
         };
-        self.rto = rto.min(self.rule.max());
+        self.rto = rto.min(self.profile.rto.max());
     }
 }
 
@@ -271,6 +280,10 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
+    fn estimator(rto: RtoRule, grain: Duration) -> RttEstimator {
+        RttEstimator::new(Arc::new(Profile { rto, ..Profile::linux_6_1() }), grain)
+    }
+
     fn at_ms(ms: u64) -> Time {
         Time::ZERO + MS(ms)
     }
@@ -278,7 +291,7 @@ mod tests {
     #[test]
     fn first_samples_follow_rfc6298() {
         let rule = RtoRule::Rfc6298 { min: MS(0), max: MS(60_000), initial: MS(1000) };
-        let mut rtt = RttEstimator::new(rule, MS(1));
+        let mut rtt = estimator(rule, MS(1));
         assert_eq!(rtt.rto(), MS(1000));
         rtt.sample(Time::ZERO, MS(100), 1, 10);
         assert_eq!(rtt.rto(), MS(300), "SRTT 100 + 4 * 50");
@@ -289,7 +302,7 @@ mod tests {
     #[test]
     fn linux_applies_the_minimum_rto_to_the_deviation_only() {
         let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
-        let mut rtt = RttEstimator::new(rule, MS(4));
+        let mut rtt = estimator(rule, MS(4));
         for n in 0..1000 {
             rtt.sample(Time::ZERO, MS(1500), n * 10, n * 10 + 5);
         }
@@ -300,7 +313,7 @@ mod tests {
     #[test]
     fn linux_does_not_increase_the_rto_when_the_rtt_decreases() {
         let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
-        let mut rtt = RttEstimator::new(rule, MS(4));
+        let mut rtt = estimator(rule, MS(4));
         for n in 0..100 {
             rtt.sample(Time::ZERO, MS(1000), n * 10, n * 10 + 5);
         }
@@ -313,7 +326,7 @@ mod tests {
     #[test]
     fn freebsd_does_not_double_the_slop_on_backoff() {
         let rule = RtoRule::FreeBsd { min: MS(30), max: MS(64_000), initial: MS(3000), slop: MS(200) };
-        let mut rtt = RttEstimator::new(rule, MS(1));
+        let mut rtt = estimator(rule, MS(1));
         // After a sample of 123 + 1 ms, SRTT is 124 ms and RTTVAR is 62 ms.
         rtt.sample(Time::ZERO, MS(123), 1, 2);
         assert_eq!(rtt.rto(), MS(372 + 200));
@@ -333,7 +346,7 @@ mod tests {
             |samples| RtoRule::Ticks { tick: MS(100), samples, min: MS(200), max: MS(60_000), initial: MS(3000) };
         // SRTT is in 1/8 tick and the deviation in 1/4 tick. After a first sample of one tick, SRTT is 8 and the
         // deviation is 2. More samples of one tick change nothing: the RTO stays 1 + 2 ticks.
-        let mut rtt = RttEstimator::new(rule(TickSamples::Boundaries), MS(0));
+        let mut rtt = estimator(rule(TickSamples::Boundaries), MS(0));
         for at in 1..20 {
             rtt.sample(at_ms(at * 80), MS(64), 0, 0);
         }
@@ -347,7 +360,7 @@ mod tests {
         // tcp_xmit_timer adds 1/8 of the error to SRTT and 1/4 of its change to the deviation. A sample of 10 ticks and
         // two samples of 2 ticks lead to SRTTs of 80/8, 72/8 and 65/8 ticks, and deviations of 20/4, 23/4 and 25/4
         // ticks.
-        let mut rtt = RttEstimator::new(rule(TickSamples::Boundaries), MS(0));
+        let mut rtt = estimator(rule(TickSamples::Boundaries), MS(0));
         let timeouts = [(1000, 1000), (2000, 200), (3000, 200)].map(|(at, ms)| {
             rtt.sample(at_ms(at), MS(ms), 0, 0);
             rtt.rto()
@@ -355,7 +368,7 @@ mod tests {
         assert_eq!(timeouts, [MS(3000), MS(3200), MS(3300)]);
         // Two RTTs of 64 ms: one within a tick, and one across a tick boundary.
         let counted = |at| {
-            let mut rtt = RttEstimator::new(rule(TickSamples::Counted), MS(0));
+            let mut rtt = estimator(rule(TickSamples::Counted), MS(0));
             rtt.sample(at_ms(at), MS(64), 0, 0);
             rtt.rto()
         };
@@ -365,14 +378,14 @@ mod tests {
     #[test]
     fn backoff_doubles_the_rto_until_a_sample_and_up_to_the_maximum() {
         let rule = RtoRule::Linux { min: MS(200), max: MS(1000), initial: MS(300) };
-        let mut rtt = RttEstimator::new(rule, MS(4));
+        let mut rtt = estimator(rule, MS(4));
         rtt.back_off();
         assert_eq!(rtt.rto(), MS(600));
         rtt.back_off();
         assert_eq!(rtt.rto(), MS(1000));
         rtt.sample(Time::ZERO, MS(50), 1, 2);
         assert_eq!(rtt.rto(), MS(252), "50 + 200, in whole ticks");
-        let mut rtt = RttEstimator::new(rule, MS(4));
+        let mut rtt = estimator(rule, MS(4));
         rtt.sample(Time::ZERO, MS(20), 1, 2);
         assert_eq!(rtt.rto(), MS(224), "an RTO of exactly 220 ms takes one more tick");
     }
@@ -382,8 +395,7 @@ mod tests {
     #[test]
     fn a_remembered_rtt_longer_than_srtt_sets_the_first_rto() {
         let started = |sampled: bool, remembered| {
-            let mut rtt =
-                RttEstimator::new(RtoRule::Linux { min: MS(200), max: MS(600), initial: MS(500) }, Duration::ZERO);
+            let mut rtt = estimator(RtoRule::Linux { min: MS(200), max: MS(600), initial: MS(500) }, Duration::ZERO);
             if sampled {
                 rtt.sample(Time::ZERO, MS(50), 1, 2);
             }
@@ -393,7 +405,7 @@ mod tests {
         assert_eq!([49, 50, 80, 120, 300].map(|ms| started(true, ms)), [250, 250, 280, 360, 600]);
         assert_eq!(started(false, 80), 500, "without a sample of the handshake");
         let rule = RtoRule::Rfc6298 { min: MS(0), max: MS(60_000), initial: MS(1000) };
-        let mut rtt = RttEstimator::new(rule, MS(1));
+        let mut rtt = estimator(rule, MS(1));
         rtt.sample(Time::ZERO, MS(50), 1, 2);
         rtt.start_from(MS(300));
         assert_eq!(rtt.rto(), MS(150), "other stacks do not cache the RTT");
@@ -403,12 +415,12 @@ mod tests {
     #[test]
     fn the_clocks_resolution_bounds_the_deviation_from_below() {
         let rule = RtoRule::Rfc6298 { min: MS(60), max: MS(60_000), initial: MS(1000) };
-        let mut rtt = RttEstimator::new(rule, MS(40));
+        let mut rtt = estimator(rule, MS(40));
         for _ in 0..40 {
             rtt.sample(Time::ZERO, MS(100), 1, 2);
         }
         assert_eq!(rtt.rto(), MS(140));
-        let mut rtt = RttEstimator::new(rule, MS(1));
+        let mut rtt = estimator(rule, MS(1));
         rtt.sample(Time::ZERO, MS(10), 1, 2);
         assert_eq!(rtt.rto(), MS(60));
     }
@@ -416,7 +428,7 @@ mod tests {
     #[test]
     fn the_minimum_rtt_expires_after_five_minutes() {
         let rule = RtoRule::Rfc6298 { min: MS(60), max: MS(60_000), initial: MS(1000) };
-        let mut rtt = RttEstimator::new(rule, MS(1));
+        let mut rtt = estimator(rule, MS(1));
         let mut at = |seconds: u64, ms| {
             rtt.update_min(Time::ZERO + Duration::from_secs(seconds), MS(ms));
             rtt.min_rtt()
@@ -434,7 +446,7 @@ mod tests {
     fn linux_weighs_a_fall_of_the_rtt_by_its_size() {
         let rule = RtoRule::Linux { min: MS(1), max: MS(120_000), initial: MS(1000) };
         let after = |ms| {
-            let mut rtt = RttEstimator::new(rule, Duration::ZERO);
+            let mut rtt = estimator(rule, Duration::ZERO);
             rtt.sample(Time::ZERO, MS(1000), 1, 10);
             rtt.sample(Time::ZERO, MS(ms), 2, 10);
             (rtt.srtt().map(|srtt| srtt.as_millis_f64()), rtt.rttvar().as_millis_f64())
@@ -448,7 +460,7 @@ mod tests {
     #[test]
     fn linux_lowers_the_rto_once_per_round_trip() {
         let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
-        let mut rtt = RttEstimator::new(rule, Duration::ZERO);
+        let mut rtt = estimator(rule, Duration::ZERO);
         // The first deviation is 400 / 2 ms, so the RTO is 400 + 4 * 200 ms.
         rtt.sample(Time::ZERO, MS(400), 1, 10);
         assert_eq!(rtt.rto(), MS(1200));
@@ -472,12 +484,12 @@ mod tests {
     #[test]
     fn a_retransmitted_syn_sets_the_rto_to_three_seconds() {
         let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
-        let mut rtt = RttEstimator::new(rule, Duration::ZERO);
+        let mut rtt = estimator(rule, Duration::ZERO);
         rtt.back_off();
         rtt.fall_back();
         assert_eq!((rtt.rto(), rtt.backoff()), (MS(3000), 0));
         let slow = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(5000) };
-        let mut rtt = RttEstimator::new(slow, Duration::ZERO);
+        let mut rtt = estimator(slow, Duration::ZERO);
         rtt.fall_back();
         assert_eq!(rtt.rto(), MS(5000));
     }
@@ -485,7 +497,7 @@ mod tests {
     #[test]
     fn a_spurious_timeout_cancels_the_backoff() {
         let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
-        let mut rtt = RttEstimator::new(rule, Duration::ZERO);
+        let mut rtt = estimator(rule, Duration::ZERO);
         rtt.back_off();
         rtt.forget_backoff();
         assert_eq!((rtt.rto(), rtt.backoff()), (MS(2000), 0), "without a sample there is no other RTO");
@@ -499,7 +511,7 @@ mod tests {
 
     #[test]
     fn a_gap_lasts_from_a_duplicate_ack_to_an_ack_of_new_data() {
-        let mut rtt = RttEstimator::new(Profile::linux_6_1().rto, Duration::ZERO);
+        let mut rtt = estimator(Profile::linux_6_1().rto, Duration::ZERO);
         // Pairs of a duplicate ACK and an ACK of new data.
         let acks = [(false, true), (true, false), (false, false), (false, true), (true, true), (false, true)];
         let before = acks.map(|(duplicate, progress)| rtt.note_gap(duplicate, progress));
@@ -508,7 +520,7 @@ mod tests {
 
     #[test]
     fn the_rtt_by_ack_is_smoothed_separately() {
-        let mut rtt = RttEstimator::new(Profile::linux_6_1().rto, Duration::ZERO);
+        let mut rtt = estimator(Profile::linux_6_1().rto, Duration::ZERO);
         rtt.sample(Time::ZERO, MS(40), 1, 2);
         assert_eq!(rtt.srtt_by_ack(), Some(MS(40)));
         rtt.sample_by_ack(MS(80));
@@ -523,7 +535,7 @@ mod tests {
             RtoRule::FreeBsd { min: MS(30), max: MS(64_000), initial: MS(3000), slop: MS(200) },
             RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(3000) },
         ] {
-            let mut rtt = RttEstimator::new(rule, Duration::ZERO);
+            let mut rtt = estimator(rule, Duration::ZERO);
             rtt.back_off();
             rtt.back_off();
             assert_eq!((rtt.rto(), rtt.backoff()), (MS(12_000), 2));

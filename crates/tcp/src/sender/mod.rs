@@ -256,7 +256,6 @@ impl Sender {
     /// Records the limit that keeps the sender from sending now.
     #[inline]
     fn limited(&mut self, now: Time, by: Limit) {
-        self.flight.trace.limited(by);
         let occupation = match by {
             Limit::Receiver => Occupation::ReceiverLimited,
             Limit::Application if self.flight.scoreboard.is_empty() => Occupation::Idle,
@@ -264,6 +263,7 @@ impl Sender {
             _ => Occupation::Busy,
         };
         self.busy.switch(now, occupation);
+        self.flight.trace.limited(by);
     }
 
     /// Returns the total time with data to send, and the parts of this time during which each limit applied.

@@ -43,7 +43,8 @@ impl Recovery {
             CwndReduction::Immediate | CwndReduction::PerDuplicate => target,
             CwndReduction::RateHalving | CwndReduction::Prr => prior_cwnd,
         };
-        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0, undone: false });
+        let begun = Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0, undone: false };
+        self.reduction = Some(Box::new(begun));
         self.begin_budget(flight);
     }
 
