@@ -1,7 +1,7 @@
 //! Computes the table rows of a flow: its samples, and its summary at the end of the run.
 
 use crate::catalogue::Name;
-use crate::host::Host;
+use crate::host::{DatagramCounts, Host};
 use crate::meter::{DelayStats, Moments, TransferStats};
 use crate::results::{FlowRow, FlowTable, SampleRow};
 use crate::simulation::{AppSite, FlowSite, Simulation};
@@ -64,7 +64,7 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
     let Some(source) = site.source else { return row };
     let host = network.host(source.host);
     if site.datagrams {
-        let sent_bytes = host.flow_meter(source.app).datagram_bytes_out.get();
+        let sent_bytes = host.flow_meter(source.app).datagrams().bytes_sent.get();
         return SampleRow { state: "udp", sent_bytes, ..row };
     }
     with_connections(row, host, source.app, now)
@@ -108,7 +108,7 @@ fn delivered(network: &Network<Host>, site: &FlowSite) -> Delivered {
     let now = network.now();
     let host = network.host(host);
     let meter = host.flow_meter(app);
-    let packets = if site.datagrams { meter.datagrams_in } else { host.data_segments_in(app, now) };
+    let packets = if site.datagrams { meter.datagrams().received } else { host.data_segments_in(app, now) };
     Delivered { bytes: meter.delivered_bytes, packets }
 }
 
@@ -218,13 +218,9 @@ fn sent(network: &Network<Host>, site: &FlowSite) -> Sent {
     let host = network.host(host);
     let meter = host.flow_meter(app);
     if site.datagrams {
-        let packets = meter.datagrams_out;
-        let counters = Counters {
-            bytes_sent: meter.datagram_bytes_out,
-            data_segments_out: packets,
-            segments_out: packets,
-            ..Counters::default()
-        };
+        let DatagramCounts { sent: packets, bytes_sent, .. } = meter.datagrams();
+        let counters =
+            Counters { bytes_sent, data_segments_out: packets, segments_out: packets, ..Counters::default() };
         return Sent { counters, srtt: None, cwnd_mean: f64::NAN, cwnd_max: None };
     }
     let now = network.now();

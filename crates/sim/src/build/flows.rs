@@ -9,7 +9,6 @@ use crate::stack::{Stack, Stacks};
 use lopsided_app::{AppError, FlowContext, OnReady, Side, TransportEnd};
 use lopsided_core::{Duration, FlowId, NodeId, Rng, Time};
 use lopsided_scenario::FlowSpec;
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// Installs the two applications of a flow on their hosts.
@@ -69,7 +68,7 @@ pub(super) fn place_flow(
             port,
             live: Vec::new(),
             accepted: Vec::new(),
-            datagrams: VecDeque::new(),
+            datagrams: None,
             rng: role(&format!("app/{name}")),
             start: Some(start),
             stop: (spec.stop < end).then_some(spec.stop),

@@ -14,22 +14,36 @@ pub(crate) struct FlowMeter {
     pub cwnd: TimeWeightedGauge,
     /// The current sum of the congestion windows, in bytes.
     cwnd_sum: u64,
-    /// Counters of ended connections; `None` if there are none.
-    pub past: Option<Box<Counters>>,
-    /// Smoothed RTT of the connection that ended last.
-    pub last_srtt: Option<Duration>,
+    /// Measurements of ended connections; `None` if there are none.
+    pub past: Option<Box<Past>>,
     /// Bytes that the application read. For datagrams: bytes of the IP packets that arrived.
     pub delivered_bytes: u64,
-    /// Number of data segments that arrived on connections that no longer exist.
-    pub past_segments_in: u64,
-    /// Datagrams received.
-    pub datagrams_in: u64,
-    /// Datagrams sent.
-    pub datagrams_out: u64,
-    /// Bytes of the IP packets that carried the sent datagrams.
-    pub datagram_bytes_out: Bytes,
+    /// Counts of datagrams; `None` before the first.
+    pub datagrams: Option<Box<DatagramCounts>>,
     /// Reports of the application that have not been collected yet.
     reports: Vec<(Time, Report)>,
+}
+
+/// Measurements of ended connections.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Past {
+    /// The sum of the counters.
+    pub counters: Counters,
+    /// Smoothed RTT of the connection that ended last.
+    pub last_srtt: Option<Duration>,
+    /// Number of data segments that arrived on connections that no longer exist.
+    pub segments_in: u64,
+}
+
+/// Counts of datagrams.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct DatagramCounts {
+    /// Datagrams received.
+    pub received: u64,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Bytes of the IP packets that carried the sent datagrams.
+    pub bytes_sent: Bytes,
 }
 
 /// The part of a connection's statistics that the meter has already counted.
@@ -83,8 +97,8 @@ impl FlowMeter {
             self.cwnd.set(now, self.cwnd_sum);
         }
         let past = self.past.get_or_insert_default();
-        **past = **past + connection.counters();
-        self.last_srtt = connection.info(now).srtt;
+        past.counters = past.counters + connection.counters();
+        past.last_srtt = connection.info(now).srtt;
     }
 
     /// Adds the RTT statistics of a connection to the statistics of the flow.
@@ -99,9 +113,14 @@ impl FlowMeter {
         transport.take_rtts(&mut |took| rtt.add(took));
     }
 
+    /// Returns the counts of datagrams.
+    pub fn datagrams(&self) -> DatagramCounts {
+        self.datagrams.as_deref().copied().unwrap_or_default()
+    }
+
     /// Counts a received datagram.
     pub fn datagram_arrived(&mut self, now: Time, sent_at: Time, packet: &Packet) {
-        self.datagrams_in += 1;
+        self.datagrams.get_or_insert_default().received += 1;
         self.delivered_bytes += packet.size().get();
         self.rtt.add(now.saturating_since(sent_at));
     }

@@ -145,7 +145,7 @@ impl Host {
         let slot = &self.sockets.apps[app];
         let past = match &slot.foreign {
             Some(transport) => transport.past().0,
-            None => slot.meter.past.as_deref().copied().unwrap_or_default(),
+            None => slot.meter.past.as_ref().map_or(Counters::default(), |past| past.counters),
         };
         self.infos(app, now).iter().fold(past, |sum, info| sum + info.counters)
     }
@@ -153,7 +153,10 @@ impl Host {
     /// Returns the smoothed RTT of the connection that ended last.
     pub(crate) fn last_srtt(&self, app: usize) -> Option<Duration> {
         let slot = &self.sockets.apps[app];
-        slot.foreign.as_ref().map_or(slot.meter.last_srtt, |transport| transport.past().1)
+        match &slot.foreign {
+            Some(transport) => transport.past().1,
+            None => slot.meter.past.as_ref()?.last_srtt,
+        }
     }
 }
 

@@ -40,7 +40,7 @@ impl Host {
         // RFC 5927, section 4.1: to reject blind attacks, the connection checks the sequence number in the quoted
         // packet.
         let Some(known) = conn.connection.handle_too_big(now, message.seq, mtu) else { return };
-        self.sockets.paths.learn(message.dst, known);
+        self.sockets.paths.learn_mtu(message.dst, known);
         self.sockets.ready.push(self.sockets.number(slot));
     }
 }

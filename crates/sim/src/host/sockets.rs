@@ -9,8 +9,8 @@ use lopsided_core::packet::Addresses;
 use lopsided_core::tcp_event::TcpEventMask;
 use lopsided_core::{FlowId, IpHeader, Payload, Rng, Time};
 use lopsided_net::EventQueue;
-use lopsided_tcp::{Connection, Remembered, State, TcpInfo};
-use std::collections::{BTreeMap, VecDeque};
+use lopsided_tcp::{Connection, State, TcpInfo};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Shutdown};
 use std::ops::Range;
 
@@ -105,8 +105,9 @@ pub(crate) struct AppSlot {
     pub live: Vec<u32>,
     /// All existing connections that this end accepted, with their remote ends. Empty if this end opens connections.
     pub accepted: Vec<(Remote, u32)>,
-    /// Datagrams that wait to be sent.
-    pub datagrams: VecDeque<Payload>,
+    /// Datagrams that wait to be sent; `None` before the first.
+    #[expect(clippy::box_collection, reason = "few applications send datagrams")]
+    pub datagrams: Option<Box<VecDeque<Payload>>>,
     /// Random number generator of the application.
     pub rng: Rng,
     /// Start time of the flow; `None` once the flow has started.
@@ -138,10 +139,8 @@ pub(crate) struct HostSockets {
     pub free: Vec<u32>,
     /// Owners of local ports.
     pub ports: Ports,
-    /// Known path MTUs.
+    /// Known path MTUs, and metrics of ended connections.
     pub paths: KnownPaths,
-    /// Metrics of ended connections by destination. They are stored only if the stack enables this.
-    pub remembered: BTreeMap<IpAddr, Remembered>,
     /// One time for each application, then one for each connection. A time may be too early but never too late.
     pub timers: EventQueue,
     /// Applications and connections that may have packets to send, numbered as in `timers`.
@@ -158,7 +157,6 @@ impl HostSockets {
             free: Vec::new(),
             ports: Ports::default(),
             paths: KnownPaths::default(),
-            remembered: BTreeMap::new(),
             timers: EventQueue::new(1),
             ready: Vec::new(),
             trace: TcpEventMask::NONE,
@@ -230,8 +228,7 @@ impl HostSockets {
     pub fn remember(&mut self, slot: u32, now: Time) {
         let Some(conn) = self.conns[slot as usize].as_deref().filter(|conn| conn.live) else { return };
         if conn.connection.saves_metrics() {
-            let of_destination = self.remembered.entry(conn.remote.addr).or_default();
-            conn.connection.leave_metrics(now, of_destination);
+            conn.connection.leave_metrics(now, self.paths.metrics_mut(conn.remote.addr));
         }
     }
 
@@ -338,8 +335,8 @@ impl Sockets for Io<'_> {
             return None;
         };
         let factory = self.sockets.apps[self.app as usize].factory.as_mut()?;
-        let path = self.sockets.paths.to(remote.addr, self.now);
-        let remembered = self.sockets.remembered.get(&remote.addr);
+        let path = self.sockets.paths.mtu(remote.addr, self.now);
+        let remembered = self.sockets.paths.metrics(remote.addr);
         let connection = Connection::connect(factory.config(local_port, remote, path, remembered));
         self.sockets.install(slot, self.app, connection, local_port, remote, self.now);
         self.touch(SocketId(slot));
@@ -431,7 +428,7 @@ impl Sockets for Io<'_> {
     }
 
     fn send_datagram(&mut self, payload: Payload) {
-        self.sockets.apps[self.app as usize].datagrams.push_back(payload);
+        self.sockets.apps[self.app as usize].datagrams.get_or_insert_default().push_back(payload);
         self.sockets.ready.push(self.app);
     }
 
