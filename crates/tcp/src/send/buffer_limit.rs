@@ -108,8 +108,7 @@ impl SendBufferLimit {
     /// Records a write. If the write filled the buffer, the application now waits for free space.
     pub fn note_written(&mut self, filling: SendBufferState) {
         if let SendBufferAccounting::Memory { per_segment } = self.room {
-            self.waiting =
-                filling.unfilled == 0 && self.memory(filling.len, filling.segments, per_segment).free == 0;
+            self.waiting = filling.unfilled == 0 && self.memory(filling.len, filling.segments, per_segment).free == 0;
         }
     }
 

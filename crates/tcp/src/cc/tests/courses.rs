@@ -4,7 +4,7 @@
 //! `UPDATE_EXPECT=1 cargo test -p lopsided-tcp courses` records the decisions again.
 
 use super::path::{Path, controller};
-use crate::cc::{CONTROLLERS, Signal};
+use crate::cc::{CONTROLLERS, Idle, Signal};
 use expect_test::expect_file;
 use lopsided_core::{Bytes, Digest, Duration};
 use std::fmt::Write;
@@ -38,8 +38,10 @@ const COURSES: [Course; 8] = [
         then: |ms, path| {
             timeout(path, ms, 3000, true);
             if ms == 6000 {
-                path.controller.on_idle(path.now, Bytes::new(10 * super::path::MSS));
-                path.controller.on_transmit_start(path.now, MS * 700, &super::path::path_state());
+                let state = super::path::path_state();
+                let window = Bytes::new(10 * super::path::MSS);
+                path.controller.on_idle(path.now, Idle::Restart { window }, &state);
+                path.controller.on_idle(path.now, Idle::TransmitStart { since: MS * 700 }, &state);
             }
         },
         ..QUIET
