@@ -1,5 +1,5 @@
-//! What a host knows about the paths to other hosts: path MTUs that routers reported (RFC 1191, section 6.3), and metrics
-//! of ended connections (Linux: `tcp_metrics`). As in Linux, path MTUs expire after 10 minutes.
+//! Stores the path MTUs that routers reported to a host (RFC 1191, section 6.3), and the metrics of ended connections
+//! (Linux: `tcp_metrics`). As in Linux, path MTUs expire after 10 minutes.
 
 use lopsided_core::Time;
 use lopsided_tcp::{PathMtu, Remembered};
