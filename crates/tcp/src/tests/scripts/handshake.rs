@@ -263,6 +263,19 @@ fn syn_sent_answers_an_unacceptable_ack_with_a_reset() {
 }
 
 #[test]
+fn syn_sent_drops_segments_without_syn_and_a_syn_without_ack() {
+    // RFC 9293 section 3.10.7.3, fifth step: a segment with neither SYN nor RST is dropped. Simultaneous opens are not
+    // supported, so a SYN without ACK is dropped too.
+    let mut t = Script::connect(linux(), PEER);
+    t.expect(0, "S 0:0");
+    t.inject(10, "0:0 ack 1");
+    t.expect_state(State::SynSent);
+    t.inject(20, &t.peer_syn("S"));
+    t.expect_state(State::SynSent);
+    t.answers(100, &t.peer_syn("S. ack 1"), "ack 1");
+}
+
+#[test]
 fn syn_sent_accepts_a_reset_only_with_an_acceptable_ack() {
     // RFC 9293 section 3.10.7.3, second check.
     let mut t = Script::connect(linux(), PEER);
