@@ -305,3 +305,26 @@ fn dualpi2_couples_the_signals_and_drops_in_overload() {
     let (low, classic, dropped) = signals(Duration::from_millis(10));
     assert!(low < 0.002 && classic < 0.001 && dropped == 0, "{low}, {classic}, {dropped}");
 }
+
+/// Linux's cake_reconfigure: the queues hold four round trips at the shaper's rate, at least 4 MiB.
+#[test]
+fn the_default_limit_is_four_round_trips_of_the_shaper() {
+    let held = |mbits: u64, rtt_ms| {
+        let bandwidth = Some(BitRate::from_bps(mbits * 1_000_000));
+        let rtt = Duration::from_millis(rtt_ms);
+        let mut queue = cake(CakeConfig { bandwidth, rtt, tins: TinMode::Besteffort, ..CakeConfig::default() });
+        let mut accounting = Accounting::new(1);
+        for id in 0..20_000 {
+            queue.enqueue(packet_between(1, 9, 1, id, 1500), &mut cx(Time::ZERO, &mut accounting));
+            if u64::from(queue.backlog().packets) <= id {
+                return id as f64;
+            }
+        }
+        panic!("no packet was dropped");
+    };
+    let least = held(10, 100);
+    let near = |packets: f64, octets: f64| (packets / least / (octets / f64::from(4 << 20)) - 1.0).abs() < 0.01;
+    assert!(near(held(100, 100), 5e6), "four times 100 ms at 100 Mbit/s");
+    assert!(near(held(100, 200), 10e6));
+    assert!(near(held(200, 60), 6e6));
+}

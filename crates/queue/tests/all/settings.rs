@@ -4,8 +4,8 @@ use crate::common::{Segment, cx};
 use lopsided_core::{Accounting, BitRate, Bytes, Count, Duration, Packet, Time};
 use lopsided_queue::{
     AsqmConfig, Backlog, CodelQueueConfig, Discipline, FifoConfig, Framing, HtbClass, HtbConfig, Limit, PieConfig,
-    PieQueueConfig, QUEUES, Qdisc as _, Queue, QueueConfig, QueuePlace, RedConfig, TbfConfig, Threshold, WfqConfig,
-    dequeues_only_nonempty, register, turn,
+    PieQueueConfig, PrioConfig, QUEUES, Qdisc as _, Queue, QueueConfig, QueuePlace, RedConfig, TbfConfig, Threshold,
+    WfqConfig, dequeues_only_nonempty, register, turn,
 };
 use lopsided_spec::{Fault, Given, Key, Part, Scalar as _, Value, ValueType};
 
@@ -205,4 +205,35 @@ fn a_discipline_of_a_user_cannot_have_the_name_of_a_built_in_one() {
     assert!(register::<Taken>().is_err());
     let own = QueueConfig::new(Own);
     assert_eq!((own.kind(), own.build(1, "test").map(|_| ()).is_ok()), ("own", true));
+}
+
+/// An ACK filter can remove packets from a classful discipline only if all its classes can.
+#[test]
+fn a_classful_queue_removes_packets_if_all_its_classes_do() {
+    let mut seen = [0; 2];
+    for member in (QUEUES.members)() {
+        let inner = QueueConfig::from_value(Value::Part(member.part)).expect("a kind of queue");
+        // Some kinds need the rate of the line.
+        let Ok(mut queue) = inner.build(1, "test") else { continue };
+        let alone = queue.removes();
+        seen[usize::from(alone)] += 1;
+        for bands in [vec![QueueConfig::packets(5), inner.clone()], vec![inner, QueueConfig::packets(5)]] {
+            let prio = QueueConfig::from(PrioConfig { bands, classify: Vec::new(), default_class: Some(0) });
+            assert_eq!(prio.build(1, "test").expect("as above").removes(), alone, "{}", member.info.name);
+        }
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
+
+/// A resolved scenario shows the values that Linux's tc and sch_htb derive from the rate.
+#[test]
+fn htb_completes_the_keys_of_its_classes() {
+    let class = |parent| HtbClass { parent, rate: BitRate::from_bps(8_000_000), ..HtbClass::default() };
+    let mut htb = HtbConfig { classes: vec![class(None), class(Some(0))], ..HtbConfig::default() };
+    htb.complete(&given(&[], None)).expect("complete");
+    let [inner, leaf] = &htb.classes[..] else { panic!("two classes") };
+    assert_eq!((inner.ceil, leaf.ceil), (Some(inner.rate), Some(leaf.rate)));
+    assert!(inner.burst.is_some() && inner.cburst == inner.burst);
+    assert_eq!(leaf.quantum, Some(Bytes::new(8_000_000 / 8 / u64::from(htb.r2q))));
+    assert_eq!((inner.queue.is_some(), leaf.queue.clone()), (false, Some(QueueConfig::packets(1000))));
 }
