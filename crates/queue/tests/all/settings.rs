@@ -1,11 +1,12 @@
 //! The settings of disciplines: their kinds, limits and defaults, and own disciplines.
 
 use crate::common::{Segment, cx};
+use lopsided_core::packet::Flags;
 use lopsided_core::{Accounting, BitRate, Bytes, Count, Duration, Packet, Time};
 use lopsided_queue::{
-    AsqmConfig, Backlog, CodelQueueConfig, Discipline, FifoConfig, Framing, HtbClass, HtbConfig, Limit, PieConfig,
-    PieQueueConfig, PrioConfig, QUEUES, Qdisc as _, Queue, QueueConfig, QueuePlace, RedConfig, TbfConfig, Threshold,
-    WfqConfig, dequeues_only_nonempty, register, turn,
+    AsqmConfig, Backlog, CodelQueueConfig, Discipline, FifoConfig, Framing, HtbClass, HtbConfig, Limit, PacketKind,
+    PieConfig, PieQueueConfig, PrioConfig, QUEUES, Qdisc as _, Queue, QueueConfig, QueuePlace, RedConfig, TbfConfig,
+    Threshold, WfqConfig, dequeues_only_nonempty, register, turn,
 };
 use lopsided_spec::{Fault, Given, Key, Part, Scalar as _, Value, ValueType};
 
@@ -236,4 +237,37 @@ fn htb_completes_the_keys_of_its_classes() {
     assert!(inner.burst.is_some() && inner.cburst == inner.burst);
     assert_eq!(leaf.quantum, Some(Bytes::new(8_000_000 / 8 / u64::from(htb.r2q))));
     assert_eq!((inner.queue.is_some(), leaf.queue.clone()), (false, Some(QueueConfig::packets(1000))));
+}
+
+/// Floyd and Jacobson 1993, section 7: for a minimum of 5 packets, bursts of 50 packets need a weight of at most 0.0042.
+#[test]
+fn the_burst_of_red_determines_its_weight() {
+    let burst = |burst| {
+        let (min, max) = (Threshold::Packets(5), Threshold::Packets(15));
+        let mut red = RedConfig { limit: Limit::Packets(120), min, max, burst: Some(burst), ..RedConfig::default() };
+        red.complete(&given(&["limit", "min", "max", "burst"], None)).map(|()| (red.weight, red.burst))
+    };
+    assert_eq!(burst(50), Ok((1.0 / 256.0, None)), "the largest power of 1/2");
+    assert!(burst(3).is_err(), "the burst is smaller than the minimum");
+}
+
+#[test]
+fn red_sees_an_idle_queue_unless_another_discipline_peeks() {
+    let complete = |keys: &[&str], line_peeks, idle_decay| {
+        let mut red = RedConfig { idle_decay, ..RedConfig::default() };
+        red.complete(&Given { line_peeks, ..given(keys, None) }).map(|()| red.idle_decay)
+    };
+    assert_eq!([complete(&[], false, false), complete(&[], true, true)], [Ok(true), Ok(false)]);
+    let set = ["idle_decay"];
+    assert_eq!([complete(&set, false, false), complete(&set, true, true)], [Ok(false), Ok(true)], "the key wins");
+}
+
+#[test]
+fn syn_fin_and_rst_are_control_packets_unless_they_carry_data() {
+    let kind = |flags, payload| PacketKind::of(&Segment { flags, payload, ..Segment::ack(1, 1) }.packet(1));
+    for flag in [Flags::SYN, Flags::FIN, Flags::RST] {
+        assert_eq!(kind(flag.with(Flags::ACK), 0), PacketKind::Control, "{flag:?}");
+        assert_eq!(kind(flag.with(Flags::ACK), 1), PacketKind::Data, "{flag:?}");
+    }
+    assert_eq!(kind(Flags::ACK.with(Flags::PSH), 0), PacketKind::Ack);
 }
