@@ -171,6 +171,11 @@ fn wireless_lans() {
     medium(&mut found, "", &wifi);
     let slow = WifiStation { name: "b".to_owned(), rate: Some(BitRate::from_bps(2_000_000)), ..WifiStation::default() };
     let lossy = WifiStation { name: "c".to_owned(), frame_error: Some(0.6), ..WifiStation::default() };
+    // The medium is saturated, so packets wait and are joined.
+    let (amsdu, rate) = (Bytes::new(3839), BitRate::from_bps(9_000_000));
+    let joined = WifiConfig { amsdu, rate, ampdu: 4, ampdu_size: Bytes::new(9_000), ..wifi.clone() };
+    medium(&mut found, "with joined packets", &joined);
+    medium(&mut found, "with single frames of joined packets", &WifiConfig { ampdu: 1, ..joined });
     let shared = WifiConfig { access_point: true, stations: vec![slow, lossy], ..wifi };
     medium(&mut found, "with an access point", &shared);
     found.compare();
