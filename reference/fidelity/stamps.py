@@ -61,8 +61,3 @@ def publish(page: Path, text: str, probes: Sequence[Probe]) -> None:
     write_page(page, text)
     write(page.parent, page.name, probes)
     print_line(str(page))
-
-
-def is_stale(data: Path, page: str, probes: Sequence[Probe]) -> bool:
-    """Returns true if the simulator has changed since the page was written."""
-    return read(data).get(page) != digests(probes)
