@@ -51,14 +51,8 @@ class Page:
 
 
 _ALL = "reference.fidelity --recorded"
-_DRAWS = {
-    2211: "--count 18 --sim-seeds 8",
-    7193: "--seeds 2 --sim-seeds 12",
-    60917: "--seeds 2",
-    161803: "--seeds 4",
-    271828: "--seeds 4",
-}
-"""For each draw's seed, the options of the command that writes the draw's page."""
+_DRAWS = (20261127,)
+"""The seeds of the draws that have a page."""
 PAGES: Mapping[str, Page] = {
     "../fidelity.md": Page(_ALL, fidelity.probes),
     "values.md": Page(_ALL, fidelity.probes),
@@ -71,10 +65,8 @@ PAGES: Mapping[str, Page] = {
     "kernels.md": Page("reference.fidelity.kernels --recorded", kernels.probes),
     "mechanisms.md": Page("reference.fidelity.mechanisms", mechanisms.probes),
     **{
-        f"draw-{seed}.md": Page(
-            f"reference.fidelity.draw --recorded --draw {seed} {options}", partial(draw.probes, seed)
-        )
-        for seed, options in _DRAWS.items()
+        f"draw-{seed}.md": Page(f"reference.fidelity.draw --recorded --draw {seed}", partial(draw.probes, seed))
+        for seed in _DRAWS
     },
 }
 """The pages, by file name relative to the folder `docs/fidelity`.
@@ -147,10 +139,8 @@ RECORDED: Mapping[str, Recorded] = {
     "kernels.csv": Recorded("reference.fidelity.kernels", lambda: kernels.CELLS),
     "ack-filter.csv": Recorded("reference.fidelity.ack_filter", lambda: ack_filter.CELLS),
     **{
-        f"draw-{seed}.csv": Recorded(
-            f"reference.fidelity.draw --draw {seed} {options}", partial(draw.draw, seed), _captured
-        )
-        for seed, options in _DRAWS.items()
+        f"draw-{seed}.csv": Recorded(f"reference.fidelity.draw --draw {seed}", partial(draw.draw, seed), _captured)
+        for seed in _DRAWS
     },
 }
 """Files of recorded runs in `docs/fidelity`. The files of the most important pages are first."""
