@@ -30,7 +30,7 @@ class Promise:
     def row(self) -> tuple[str, ...]:
         """The target's row in the page's table: statement, limit, measured numbers, and whether the target is met."""
         found = "; ".join((*map(_told, self.verdict.measured), *self.verdict.notes))
-        names = ", ".join(one.name for one in self.verdict.measured)
+        names = text.names(self.verdict.measured)
         limit = self.verdict.criterion.replace(f"{names} ", f"{names}: ", 1)
         sign = " %" if any(one.unit == "percent" for one in self.verdict.measured) else ""
         return self.statement, limit + sign, found, KEPT if self.verdict.holds else BROKEN

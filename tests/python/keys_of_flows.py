@@ -67,7 +67,7 @@ FLOWS: dict[str, Section] = {
             "max_burst": 2,
             "burst_tick": With("50 ms", {"+max_burst": 2}),
             "acks_per_rtt": With(9, {"+ack_policy": "tack"}),
-            "ack_before_read": With(True, {"+receive_buffer": "9 kB", "+delayed_ack": "off"}),
+            "ack_before_read": With(False, {"+profile": "freebsd-7"}),
             "window_update": With("closed", {"+profile": "freebsd-7"}),
             "reassembly_limit": 2,
             "placeholders": 0.05,

@@ -165,7 +165,7 @@ def test_marks_are_fed_back_as_the_class_requests(feedback):
     Marked.heard = set()
     scenario = lop.Scenario.load(ROOT / "scenarios" / "ecn.toml", {"mine": Marked}, **{"scenario.duration": "10 s"})
     own = scenario.with_(**{"stack.cc": "mine"}).run()
-    assert Marked.heard == {feedback, "ecn", "idle"}
+    assert Marked.heard == {feedback, "ecn", "transmit start"}
     assert Marked.marked_bytes >= 1448
     if feedback == "classic":
         assert own.digest == scenario.run().digest

@@ -229,7 +229,7 @@ def between(low: float, high: float, numbers: Iterable[Measured]) -> Verdict:
 def _bounded(numbers: Iterable[Measured], bound: str, fits: Callable[[float], bool]) -> Verdict:
     numbers = tuple(numbers)
     off = [each for each in numbers if not fits(each.value)]
-    names = " and ".join(each.name for each in numbers) if len(numbers) <= 3 else "each"
+    names = text.names(numbers) if len(numbers) <= 3 else "each"
     reason = "; ".join(text.named(each) for each in off or numbers)
     return Verdict(not off, f"{names} {bound}", numbers, reason)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lopsided.papers.framework.coverage import number_of
@@ -73,6 +73,12 @@ def named(measured: Measured) -> str:
 def listed(numbers: Iterable[Measured]) -> str:
     """Formats several numbers with names and units."""
     return ", ".join(named(each) for each in numbers)
+
+
+def names(numbers: Sequence[Measured]) -> str:
+    """Formats the names of several numbers: "a, b and c"."""
+    found = [each.name for each in numbers]
+    return " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
 
 
 def measured(one: Measured) -> str:
