@@ -41,7 +41,8 @@ def main() -> int:
     effort = Effort.of(arguments.minutes, arguments.workers)
     of_packets = packets.records(data / "packets.csv")
     if arguments.packets is not None:
-        _measure_packets(of_packets, arguments.packets, effort)
+        if not arguments.recorded:
+            _measure_packets(of_packets, arguments.packets, effort)
         return _write_packets(data, of_packets)
     of_variants, curves = variants.records(data / "variants.csv"), windows.Windows(data / "windows.csv")
     if arguments.variants is not None:

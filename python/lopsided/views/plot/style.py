@@ -171,7 +171,7 @@ def sheet(
     figures align.
 
     If `end_labels` is false, the panels in the journal-column style extend into the space for labels at the ends of the
-    curves. If `own_x` is true, each panel has its own x range.
+    curves. If `own_x` is true, each panel has its own x range, and space for an x label.
     """
     look = LOOK
     if (column := _column.get()) is None:
@@ -184,7 +184,7 @@ def sheet(
         heights = tuple(height * (0.75 if width_in < 5 else 1.0) for height in heights)
         panel_in = width_in - _LEFT_COLUMN_IN - (_RIGHT_COLUMN_IN if end_labels else _BARE_COLUMN_IN)
         left, width, label_at = _LEFT_COLUMN_IN / width_in, panel_in / width_in, -0.36 / panel_in
-    gap += _TICK_LABELS_IN if own_x else 0.0
+    gap += _X_LABELS_IN if own_x else 0.0
     with mpl.rc_context(look):
         total = top_in + sum(heights) + gap * (len(heights) - 1) + bottom_in
         figure = LabFigure(figsize=(width_in, total), dpi=dpi)
@@ -206,8 +206,8 @@ def sheet(
     return Sheet(figure, tuple(panels))
 
 
-_TICK_LABELS_IN = 0.14
-"""Height in inches of the tick labels of a panel that has another panel below it."""
+_X_LABELS_IN = 0.3
+"""Height in inches of the tick labels and the x label of a panel that has another panel below it."""
 
 
 def _head(figure: Figure, height_in: float, title: str, subtitle: str) -> None:
