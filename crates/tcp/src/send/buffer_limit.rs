@@ -29,8 +29,8 @@ pub(crate) struct SendBufferLimit {
 pub(crate) struct SendBufferState {
     /// Bytes in the buffer.
     pub len: u64,
-    /// Number of segments in the buffer. SACKed segments that follow another SACKed segment do not count: Linux merges
-    /// them into their predecessors, so only their payload needs memory.
+    /// Number of segments in the buffer. Adjacent SACKed segments of equal length count as one, because Linux merges them
+    /// (`tcp_shift_skb_data`): only their payload needs memory.
     pub segments: u64,
     /// Bytes that are missing from the last unsent segment to make it a full segment.
     pub unfilled: u64,

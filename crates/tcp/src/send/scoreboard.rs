@@ -200,6 +200,8 @@ pub(crate) struct Scoreboard {
     sack_ranges: SackRanges,
     sacked_bytes: u64,
     sacked_segments: u32,
+    /// Number of SACKed segments whose length differs from the length of the preceding segment, which is SACKed too.
+    uneven: u32,
     lost_bytes: u64,
     lost_segments: u32,
     /// Numbers of the lost segments that must be retransmitted.
@@ -258,9 +260,16 @@ impl Scoreboard {
         self.sacked_segments
     }
 
-    /// Number of runs of SACKed segments.
-    pub fn sacked_runs(&self) -> u32 {
-        self.sack_ranges.len() as u32
+    /// Number of segments that remain of the SACKed segments if Linux merges adjacent segments of equal length.
+    pub fn merged_segments(&self) -> u32 {
+        self.sack_ranges.merged() + self.uneven
+    }
+
+    /// 1 if segment `number` and the preceding segment are SACKed and have different lengths; otherwise 0.
+    fn unevenness(&self, number: u64) -> u32 {
+        let index = (number - self.base) as usize;
+        let pair = index.checked_sub(1).and_then(|before| Some((self.ring.get(before)?, self.ring.get(index)?)));
+        pair.map_or(0, |(before, sent)| u32::from(before.is_sacked() && sent.is_sacked() && before.len != sent.len))
     }
 
     pub fn lost_bytes(&self) -> u64 {
@@ -404,6 +413,9 @@ impl Scoreboard {
         if self.ring.front()?.end() > una {
             return None;
         }
+        if self.uneven > 0 {
+            self.uneven -= self.unevenness(self.base + 1);
+        }
         let sent = self.ring.pop_front()?;
         let part = self.rates.as_mut().and_then(|rates| rates.pop_front());
         let stamp = part.unwrap_or_default().stamp(&sent);
@@ -459,17 +471,19 @@ impl Scoreboard {
 
     /// Removes the acknowledged part of the first segment, if the acknowledgement ends within it.
     pub fn trim_first(&mut self, una: u64) {
-        let Some(sent) = self.ring.front_mut() else { return };
+        let Some(sent) = self.ring.front() else { return };
         if una <= sent.start() {
             return;
         }
         // Subtract the acknowledged part from the sums.
         let cut = una - sent.start();
-        sent.cut_before(una);
         let state = sent.state();
+        let uneven = self.unevenness(self.base + 1);
+        self.ring[0].cut_before(una);
         if state & SACKED != 0 {
             self.sacked_bytes -= cut;
             self.sack_ranges.cut(una, self.base);
+            self.uneven = self.uneven - uneven + self.unevenness(self.base + 1);
         }
         if state & LOST != 0 {
             self.lost_bytes -= cut;
@@ -602,6 +616,7 @@ impl Scoreboard {
         self.sacked_segments += 1;
         let sent = self.get_mut(number);
         sent.set_state((before.state() & (EVER_RETRANS | APP_LIMITED)) | SACKED);
+        self.uneven += self.unevenness(number) + self.unevenness(number + 1);
     }
 
     /// Number of the first segment that is marked lost and was not retransmitted since; `None` if there is no such
@@ -656,6 +671,8 @@ impl Scoreboard {
             chosen.fold((0u64, 0u32), |(bytes, count), sent| (bytes + sent.weight(), count + 1))
         };
         assert_eq!(sum(TxRecord::is_sacked), (self.sacked_bytes, self.sacked_segments), "sacked");
+        let uneven = (self.base..self.next_number()).map(|number| self.unevenness(number)).sum::<u32>();
+        assert_eq!(uneven, self.uneven, "segments of unequal length");
         assert_eq!(sum(TxRecord::is_lost), (self.lost_bytes, self.lost_segments), "lost");
         assert_eq!(sum(TxRecord::is_retransmit_pending).1, self.retransmit_pending(), "waiting");
         assert_eq!(sum(TxRecord::is_retransmitted), (self.retrans_bytes, self.retrans_out), "sent again");

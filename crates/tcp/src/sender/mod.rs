@@ -303,12 +303,12 @@ impl Sender {
     }
 
     /// Number of segments that need memory: the outstanding segments, and the unsent data in segments of the current
-    /// size or, if it was written before a change of the size, of the old size. A SACKed segment that follows another
-    /// SACKed segment is merged into it.
+    /// size or, if it was written before a change of the size, of the old size. Adjacent SACKed segments of equal length
+    /// are merged.
     #[inline]
     fn segments(&self) -> u64 {
         let board = &self.flight.scoreboard;
-        let out = board.segments() - (board.sacked_segments() - board.sacked_runs());
+        let out = board.segments() - (board.sacked_segments() - board.merged_segments());
         let (old, newer) = self.old_segments.from(self.flight.nxt());
         u64::from(out) + old + self.buffer.end().saturating_sub(newer).div_ceil(self.flight.mss())
     }

@@ -50,7 +50,7 @@ fn holes_in_any_order_cost_fewer_than_8_steps_each() {
             newest = newest.max(number);
             board.mark_lost_by_time(at(newest), newest + 1, |_| Some(Duration::from_micros(1)));
         }
-        assert_eq!(u64::from(board.sacked_runs()), HOLES);
+        assert_eq!(u64::from(board.merged_segments()), HOLES);
         let cost = steps(&board);
         assert!(cost > 0.1 && cost < 8.0, "{order}: waiting costs {cost}");
 

@@ -224,6 +224,7 @@ impl Scoreboard {
             self.sack_ranges.clear();
             self.sacked_bytes = 0;
             self.sacked_segments = 0;
+            self.uneven = 0;
             self.not_before_newest = self.base;
         }
         for number in self.base..self.next_number() {

@@ -71,9 +71,12 @@ impl Model {
         Some((first, last + 1))
     }
 
-    fn runs(&self) -> usize {
-        let begins = |index: usize| self.sent[index].sacked && (index == 0 || !self.sent[index - 1].sacked);
-        (0..self.sent.len()).filter(|index| begins(*index)).count()
+    /// Number of segments that remain of the SACKed segments if adjacent segments of equal length are merged.
+    fn merged(&self) -> usize {
+        let len = |sent: &Sent| sent.octets.end - sent.octets.start;
+        let merges = |before: &Sent, sent: &Sent| before.sacked && len(before) == len(sent);
+        let begins = |index: usize| index == 0 || !merges(&self.sent[index - 1], &self.sent[index]);
+        (0..self.sent.len()).filter(|index| self.sent[*index].sacked && begins(*index)).count()
     }
 
     fn pending(&self) -> Option<usize> {
@@ -375,7 +378,7 @@ impl Both {
         assert_eq!(board.sacked_bytes(), sum(|sent| sent.sacked));
         assert_eq!((board.lost_bytes(), board.retrans_bytes()), (sum(|sent| sent.lost), sum(|sent| sent.again)));
         assert_eq!((board.total_lost(), board.lost_retransmits()), (model.total_lost, model.lost_again));
-        assert_eq!(board.sacked_runs() as usize, model.runs());
+        assert_eq!(board.merged_segments() as usize, model.merged());
         assert_eq!(board.highest_sacked(), model.highest_run().map(|(_, next)| model.sent[next - 1].octets.end));
         assert_eq!(board.first_pending(), model.pending().map(|index| model.sent[index].octets.start));
         assert_eq!(board.is_reneged(), model.sent.first().is_some_and(|sent| sent.sacked));

@@ -59,6 +59,7 @@ impl Scoreboard {
         (self.lost_bytes, self.lost_segments) = lost;
         (self.retrans_bytes, self.retrans_out) = again;
         (self.pending, self.retransmitted, self.padding) = (pending, retransmitted, padding);
+        self.uneven = (self.base..self.next_number()).map(|number| self.unevenness(number)).sum();
         self.keeps_marks = true;
         // The record numbers have changed, so loss detection must start again at the first record.
         self.first_open = self.base;
