@@ -5,7 +5,7 @@
 //! (section 5) and the table of appendix B.
 //!
 //! Deviations, as in Linux: the window grows once per ACK, so delayed ACKs halve the growth. A loss in the first slow
-//! start halves the window.
+//! start halves the window. b(w) is rounded down to 1/256, not to two decimals as in the RFC's table.
 //!
 //! Not implemented: limited slow start (RFC 3742), which section 10 recommends and Linux does not implement.
 
@@ -47,10 +47,9 @@ impl HighSpeed {
     }
 }
 
-/// Returns b(w) of section 5 for a table row, rounded to two decimals as in the table.
-fn decrease(row: usize) -> f64 {
-    let exact = decrease_of(WINDOWS[row] as f64);
-    libm::round(exact * 100.0) / 100.0
+/// Returns b(w) of section 5 for a table row, in units of 1/256.
+fn decrease(row: usize) -> u64 {
+    (decrease_of(WINDOWS[row] as f64) * 256.0) as u64
 }
 
 /// Returns b(w) of section 5 for any window.
@@ -81,7 +80,7 @@ impl WindowAlgorithm for HighSpeed {
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let cwnd = window.segments();
         self.cwnd_cnt = 0;
-        cwnd - (cwnd as f64 * decrease(self.row)) as u64
+        cwnd - cwnd * decrease(self.row) / 256
     }
 }
 
@@ -119,9 +118,20 @@ mod tests {
         let mut algorithm = HighSpeed::default();
         for (window, increase, expected) in rows {
             assert_eq!(algorithm.increase(window), increase, "at {window}");
-            let given = decrease(algorithm.row);
+            let given = decrease(algorithm.row) as f64 / 256.0;
             assert!((given - expected).abs() < 0.011, "{given} at {window}, where the table has {expected}");
         }
+    }
+
+    #[test]
+    fn a_loss_takes_256ths_of_the_window() {
+        let mut algorithm = HighSpeed::default();
+        let mut left_of = |cwnd: u64| {
+            algorithm.increase(cwnd);
+            cwnd - cwnd * decrease(algorithm.row) / 256
+        };
+        // b(221) is 104.6/256. With 0.41, which the table has, 118 segments would be left of 200.
+        assert_eq!([38, 100, 200, 300].map(&mut left_of), [19, 57, 119, 186]);
     }
 
     /// At each window of the table, the a(w) of the response function is close to the table's increase.
