@@ -202,9 +202,12 @@ def test_the_estimate_is_eq_6_6_of_the_run_s_windows(m: Measurements) -> None:
         line = next(each for each in LINES if each.name == row["link"])
         uplink_bytes_per_s = line.up_bps / 8
         expected = (
-            (row["max_cwnd_down_bytes"] - row["max_cwnd_up_bytes"]) / 2 - row["rtt_alone_ms"] / 1e3 * uplink_bytes_per_s
+            (row["max_cwnd_down_bytes"] - row["max_cwnd_up_bytes"]) / 2
+            - row["rtt_alone_logged_ms"] / 1e3 * uplink_bytes_per_s
         ) / 1500
         assert row["estimate_packets"] == pytest.approx(expected)
+        # Appendix E takes the BDP and the window from the log, and so does the throughput.
+        assert row["bdp_over_cwnd"] * row["logged_down"] == pytest.approx(1)
 
 
 def test_the_field_procedure_depends_on_where_it_starts(m: Measurements) -> None:

@@ -93,13 +93,14 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
     goodput_down, goodput_up = down.goodput_bps(start, end), up.goodput_bps(start, end)
     alone_rtt, both_rtt = down.rtt_ms(0.0, start), down.rtt_ms(start, end)
     logged_alone, logged_both = logged(down, down.srtt_ms, 0.0, start), logged(down, down.srtt_ms, start, end)
-    cwnd_down, cwnd_up = down.cwnd_mean_bytes(start, end), up.cwnd_mean_bytes(start, end)
+    cwnd_down, cwnd_up = (logged(each, each.cwnd_bytes, start, end)[0] for each in (down, up))
     max_down, max_up = float(flows["download"]["cwnd_max_bytes"]), float(flows["upload"]["cwnd_max_bytes"])
     # MER-A19: use only the time in which both flows are active. The largest window of the whole run would be the
     # overshoot of the first slow start.
     max_down_both = metrics.largest(down.time_s, down.cwnd_bytes, start, end)
-    bdp = metrics.bandwidth_delay_product_bytes(rates.down_bps, both_rtt.mean / 1e3)
-    rtt_alone_s = alone_rtt.mean / 1e3
+    # Appendices E and J and section 6.3 take windows and RTTs from the sender's log.
+    bdp = metrics.bandwidth_delay_product_bytes(rates.down_bps, logged_both[0] / 1e3)
+    rtt_alone_s = logged_alone[0] / 1e3
     return {
         "goodput_down_alone_bps": down.goodput_bps(0.0, start),
         "goodput_down_bps": goodput_down,

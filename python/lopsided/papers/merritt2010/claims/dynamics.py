@@ -221,8 +221,8 @@ def feedback_cycle(m: Measurements) -> Verdict:
 
 @listed
 def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
-    """The download's mean BDP divided by its mean window is about 1 with the smallest buffer, and at least 1.5 with the
-    largest buffer."""
+    """The download's mean BDP divided by its mean window, both from its log (appendix E), is about 1 with the smallest
+    buffer, and at least 1.5 with the largest buffer."""
     found = main(m, "bdp_over_cwnd")
     return all_of(
         between(0.75, 1.25, [number("BDP over cwnd with 5 packets", found.first)]),
@@ -233,15 +233,17 @@ def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
 
 @listed
 def rtt_variability_rises(m: Measurements) -> Verdict:
-    """On every link, the standard deviation of the download's RTT rises with the uplink buffer."""
-    return all_of(*(rises(f"{line.name}: deviation of the RTT", curve(m, line, "rtt_std_ms"), "ms") for line in LINES))
+    """On every link, the standard deviation of the download's logged RTT (appendix J) rises with the uplink buffer."""
+    return all_of(
+        *(rises(f"{line.name}: deviation of the RTT", curve(m, line, "rtt_std_logged_ms"), "ms") for line in LINES)
+    )
 
 
 @listed
 def asymmetry_steepens_variability(m: Measurements) -> Verdict:
-    """The RTT's standard deviation rises more steeply with the uplink buffer on links with a higher ratio of downstream
-    to upstream rate."""
-    slopes = {line: float(np.polyfit(sizes(), curve(m, line, "rtt_std_ms").median, 1)[0]) for line in LINES}
+    """The logged RTT's standard deviation (appendix J) rises more steeply with the uplink buffer on links with a higher
+    ratio of downstream to upstream rate."""
+    slopes = {line: float(np.polyfit(sizes(), curve(m, line, "rtt_std_logged_ms").median, 1)[0]) for line in LINES}
     found = [number(f"{line.name}: slope", slope, "ms per packet") for line, slope in reversed(slopes.items())]
     return ordered(found, by=1)
 
