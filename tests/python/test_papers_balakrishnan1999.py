@@ -11,7 +11,7 @@ from rich.console import Console
 
 from lopsided import Scenario, papers
 from lopsided.errors import UsageError
-from lopsided.papers.balakrishnan1999 import ns2, tables
+from lopsided.papers.balakrishnan1999 import bursts, ns2, section9, tables
 from lopsided.papers.balakrishnan1999.setup import AF_SA, LINES, RENO, Scheme
 from lopsided.papers.balakrishnan1999.shared import lossy
 from lopsided.papers.framework.experiments import run_experiments
@@ -94,6 +94,17 @@ def test_the_part_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> Non
             assert played.isdisjoint(experiment.ours)
             assert bool(played) != bool(made_for.passages), "packets cross the kernel at one end or between them"
     assert reasons_beyond_the_data(paper.live, measured) == {}
+
+
+def test_section_9_filters_acks_as_implemented(paper: Paper) -> None:
+    """Section 8.4: the filter removes ACKs with the same number and another window, and it searches a full queue."""
+    for experiment in (bursts.BURST_SWEEP, section9.IMPLEMENTED_TWO_WAY):
+        for case in experiment.cases:
+            scenario = Scenario.load(paper.folder / "scenarios" / case.scenario).with_(**case.overrides)
+            queue = next(link["up"]["queue"] for link in scenario.resolved["links"] if link["name"] == "link")
+            filtered = str(case.labels["scheme"]).startswith("af_")
+            assert (queue["kind"] == "ack_filter") == filtered
+            assert not filtered or (queue["rule"], queue["below"]) == ("window", None)
 
 
 def test_a_study_without_a_live_part_is_rejected_in_the_live_world() -> None:

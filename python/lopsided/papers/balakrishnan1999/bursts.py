@@ -34,7 +34,7 @@ def receiver(max_delay: int) -> Overrides:
     return {"stack.ack_policy": "acc_peerwin", "stack.max_delack": str(max_delay), "stack.min_acks_per_window": "5"}
 
 
-_FILTERED = {**EMULATED, "link.up.queue": AF_SA.queue(IMPLEMENTED_QUEUE)}
+_FILTERED = {**EMULATED, "link.up.queue": AF_SA.queue(IMPLEMENTED_QUEUE, implemented=True)}
 
 BURST_SWEEP = Experiment(
     key="maxburst",

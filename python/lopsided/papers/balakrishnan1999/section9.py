@@ -80,7 +80,7 @@ def adapted(burst: int) -> Overrides:
 def line(scheme: Scheme) -> Overrides:
     """Returns the scenario keys of the return line's queue. The queue never marks packets, because the implemented ACC
     uses the sender's window instead."""
-    return {"link.up.queue": replace(scheme, marked=False).queue(IMPLEMENTED_QUEUE)}
+    return {"link.up.queue": replace(scheme, marked=False).queue(IMPLEMENTED_QUEUE, implemented=True)}
 
 
 def beside_an_upload(scheme: Scheme) -> Case:

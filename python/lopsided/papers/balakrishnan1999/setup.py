@@ -76,7 +76,7 @@ class Scheme:
     spared: bool = False
     """True if RED marks only data packets. ACC then has no effect (section 7.1.3)."""
 
-    def queue(self, limit: int, acks_alone: bool = False) -> str:
+    def queue(self, limit: int, acks_alone: bool = False, *, implemented: bool = False) -> str:
         """Returns the queue discipline before the return line, as TOML.
 
         The authors' drop-tail queues store one packet less than their limit. If the queue is full, an arriving ACK is
@@ -89,6 +89,9 @@ class Scheme:
         acks_alone
             True if the queue stores only ACKs. RED's thresholds are then in bytes, because 1.5 ACKs are not a whole
             number of packets.
+        implemented
+            True for the filter of section 8.4. It also removes ACKs with the same number and a different window, and it
+            removes older ACKs from a full queue.
         """
         plain = f'{{ kind = "fifo", limit = "{limit - 1} packets" }}'
         if self.marked:
@@ -103,6 +106,8 @@ class Scheme:
             plain = f'{{ kind = "prio", bands = [{plain}, {plain}] }}'
         if not self.filtered:
             return plain
+        if implemented:
+            return f'{{ kind = "ack_filter", rule = "window", queue = {plain} }}'
         below = "" if self.acks_first else f', below = "{limit - 1} packets"'
         return f'{{ kind = "ack_filter", queue = {plain}{below} }}'
 
