@@ -108,6 +108,16 @@ def test_results_of_chapter_3_are_complete_and_its_reasons_are_measured():
     assert sent == sorted(sent) and sent[0] > chapter3.OBJECT
 
 
+def test_every_channel_of_fwp_is_that_of_section_3_3():
+    """Four MIMO streams with one aggregation queue each, 600 Mbit/s in total, 32 frames per aggregate (table 3.1)."""
+    folder = load("havey2015").folder / "scenarios"
+    for name in ("stations.toml", "repair.toml"):
+        (channel,) = lop.Scenario.load(folder / name).resolved["media"]
+        assert (channel["rate_bps"], channel["aggregation_queues"], channel["ampdu"]) == (600_000_000, 4, 32)
+    path = lop.Scenario.load(folder / "repair.toml").resolved["links"][0]["down"]
+    assert (path["rate_bps"], path["delay_s"]) == (600_000_000, 0.02)
+
+
 @pytest.mark.slow
 def test_a_full_aggregate_is_measured():
     paper = load("havey2015")

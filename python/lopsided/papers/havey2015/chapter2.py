@@ -432,8 +432,9 @@ EQUATION_LOSSES = tuple(loss for loss in LOSSES if loss)
 
 
 def _equation(_m: Measurements) -> Line:
-    """Returns equation 2.1 for an RTT of 100 ms: the throughput of a loss-limited Reno connection."""
-    found = [metrics.padhye_throughput_bps(1448, 0.1, loss) * 1e-6 for loss in EQUATION_LOSSES]
+    """Returns equation 2.1 for an RTT of 100 ms and the "standard MSS of 1500 Bytes" of section 2.3.1: the throughput
+    of a loss-limited Reno connection."""
+    found = [metrics.padhye_throughput_bps(1500, 0.1, loss) * 1e-6 for loss in EQUATION_LOSSES]
     return Line(EQUATION_LOSSES, found, style.MUTED, style=":", label="equation 2.1", column="equation_2_1_mbps")
 
 

@@ -259,8 +259,9 @@ def _target_of(target: str) -> Case:
 
 WIDE_SETTINGS = _of_modems(
     "wide-settings",
-    "ASQM and BDP on modems of 2 and of 50 Mbit/s at 100 ms, and ASQM with other targets",
+    "ASQM and BDP on modems of 2 and of 50 Mbit/s at 100 ms, ASQM on 1 Mbit/s, and ASQM with other targets",
     (
+        _modem_of("asqm", 1),
         *(_modem_of(aqm, mbps) for aqm in ("asqm", "bdp") for mbps in (2, 50)),
         *(_target_of(target) for target in ("10 ms", "500 ms")),
     ),
