@@ -10,7 +10,9 @@ two repairs (`--ns`). In `queue/red.cc`, RED must also mark packets without ECN 
 `TcpAgent::timeout_nonrtx` must also send when the burst timer expires. Without such an ns-2, the recorded values of
 ACC/SA and AF/SA are not measured again.
 
-`--table-n` also records ns-2's results for table N of the paper's report. Use Debian's ns-2 for it.
+ACC's receiver never initializes `highest_ts_echo_` (`tcp/tcp-asym-sink.cc`), so `ns2.ZEROED` fills new memory with
+zeros. With other contents, the sender gets 14 % more ACKs in case B. Its throughput is then 5 % higher with bursts of
+two packets, and 13 % lower without a limit.
 """
 
 from __future__ import annotations

@@ -73,6 +73,13 @@ def test_table_n_does_not_depend_on_an_installed_ns_2(m: Measurements, monkeypat
     assert one_way["Mbit/s"].to_list() == pytest.approx(one_way["Mbit/s_ns-2"].to_list(), rel=0.02)
 
 
+def test_ns_2_runs_with_zeros_in_new_memory(tmp_path: Path) -> None:
+    program = tmp_path / "ns"
+    program.write_text('#!/bin/sh\necho "perturbed=$MALLOC_PERTURB_"\n')
+    program.chmod(0o755)
+    assert ns2.printed(str(program), {}) == {"perturbed": 255}
+
+
 def test_the_arithmetic_of_section_4_equals_the_printed_digits(m: Measurements) -> None:
     for row in tables.table_k(m).comparisons:
         if row.remark != "by the paper's own formula":

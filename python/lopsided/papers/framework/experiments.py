@@ -89,7 +89,7 @@ def run_experiments(
         for repetition in range(max(times.values(), default=0))
         for experiment in experiments
         for case in experiment.cases
-        if repetition < times[experiment.key]
+        if repetition < (times[experiment.key] if case.draws else 1)
     ]
     scenarios = _scenarios(paper, due, overrides or {})
     # `seeds` raises an error if a seed exceeds 64 bits.

@@ -214,12 +214,10 @@ class Measurements:
         return self._runs[experiment, frozenset(labels.items())]
 
     def repetition(self, repetition: int) -> Measurements:
-        """Returns the measurements of one repetition. For an experiment with fewer repetitions, another repetition of
-        the experiment is used instead."""
-        import polars as pl
-
+        """Returns the measurements of one repetition. For a case with fewer repetitions, another repetition of the case
+        is used instead."""
         # Complete runs are kept only for the first repetition.
-        rows = {key: frame.filter(pl.col("repetition") == _nth(frame, repetition)) for key, frame in self._rows.items()}
+        rows = {key: _nth(frame, repetition, self._labels[key]) for key, frame in self._rows.items()}
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
@@ -243,7 +241,10 @@ class Measurements:
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
 
 
-def _nth(rows: pl.DataFrame, repetition: int) -> int:
-    """Returns `repetition` if the experiment ran it; otherwise the number of a repetition that the experiment ran."""
-    there = sorted(rows["repetition"].unique().to_list())
-    return repetition if repetition in there else there[repetition % len(there)]
+def _nth(rows: pl.DataFrame, repetition: int, labels: tuple[str, ...]) -> pl.DataFrame:
+    """Returns one row per case: the row of `repetition` if the case has it, otherwise of another repetition."""
+    import polars as pl
+
+    number = pl.col("repetition").rank("dense").over(labels) - 1 if labels else pl.col("repetition").rank("dense") - 1
+    count = pl.col("repetition").n_unique().over(labels) if labels else pl.col("repetition").n_unique()
+    return rows.filter(number == repetition % count)

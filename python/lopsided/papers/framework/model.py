@@ -29,11 +29,12 @@ Overrides: TypeAlias = Mapping[str, str]
 @dataclass(frozen=True)
 class Case:
     """One setting of an experiment: a scenario file, the keys to override, and the labels of the setting's row in the
-    results."""
+    results. `draws` is false for a setting that uses no random numbers: it runs only once."""
 
     scenario: str
     overrides: Overrides
     labels: Mapping[str, Label]
+    draws: bool = True
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,7 @@ class Variant:
                 changed[old] = new
             else:
                 changed = {key: value.replace(old, new) for key, value in changed.items()}
-        return Case(case.scenario, {**changed, **self.overrides}, case.labels)
+        return replace(case, overrides={**changed, **self.overrides})
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,16 @@ from lopsided.papers.framework.model import Artifact, Comparison, Figure
 from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
 from lopsided.papers.framework.tables import compare, shown
 from lopsided.papers.havey2015.chapter3.setup import BEGUN_S, ERRORS, PARTS, RIVALS, RULES, TIMED, shares
-from lopsided.papers.havey2015.chapter3.shared import curl_overhead, overhead, share_curve, speedup
+from lopsided.papers.havey2015.chapter3.shared import (
+    LOSSES,
+    RIVALRIES,
+    curl_overhead,
+    loss_curve,
+    overhead,
+    share_curve,
+    speedup,
+    together,
+)
 from lopsided.views.plot import style
 
 INKS = {"fwp": style.RED, "ampdu": style.DOWN[0]}
@@ -21,9 +30,8 @@ NAMES = {"fwp": "FWP", "ampdu": "A-MPDU"}
 
 def _lines(m: Measurements) -> Iterable[Line]:
     for mode in PARTS:
-        curve = m.curve("fwp-loss", "tested_bps", "error", mode=mode)
-        yield Line.of(curve, INKS[mode], 1e-6, label=f"{NAMES[mode]}, the station under test")
-    fwp = m.curve("fwp-loss", "tested_bps", "error", mode="fwp")
+        yield Line.of(loss_curve(m, mode), INKS[mode], 1e-6, label=f"{NAMES[mode]}, the station under test")
+    fwp = loss_curve(m, "fwp")
     for error in (0.05, 0.2):
         item = f"FER {error:.2f}, A-MPDU as a share of FWP"
         printed = m.published.find("Section 3.4.2 / Figure 3.7", "throughput_share", item=item)
@@ -32,7 +40,7 @@ def _lines(m: Measurements) -> Iterable[Line]:
 
 def _speedups(m: Measurements) -> Iterable[Line]:
     for error, ink, printed in ((0.1, style.DOWN[0], 1.6), (0.4, style.RED, 2.0)):
-        found = [speedup(m, "fwp-rivals", error, rivals) for rivals in RIVALS]
+        found = [speedup(m, RIVALRIES, error, rivals) for rivals in RIVALS]
         yield Line(list(RIVALS), found, ink, label=f"FER {error}")
         yield printed_mark(5, printed, ink)
 
@@ -64,8 +72,8 @@ GAIN = Plot(
     "One station among nine of A-MPDU, four streams of 150 Mbit/s, 40 ms (havey2015 figure 3.7); diamonds: as printed",
     "frame error rate",
     (Panel("Mbit/s", _lines, "throughput before repair", 2.4, legend=("best", 1)),),
-    ("fwp-loss",),
-    data=lambda m: m.table("fwp-loss"),
+    LOSSES,
+    data=lambda m: together(m, LOSSES),
 )
 
 SPEEDUP = Plot(
@@ -73,8 +81,8 @@ SPEEDUP = Plot(
     "Throughput of FWP to that of A-MPDU (havey2015 figure 3.8); diamonds: as printed, at least",
     "competing stations",
     (Panel("times", _speedups, "speedup", 2.8, legend=("best", 1)),),
-    ("fwp-rivals",),
-    data=lambda m: m.table("fwp-rivals"),
+    RIVALRIES,
+    data=lambda m: together(m, RIVALRIES),
 )
 
 IN_TIME = Plot(
@@ -132,18 +140,18 @@ def _loss_table(m: Measurements) -> Artifact:
     for error in (0.05, 0.2):
         item = f"FER {error:.2f}, A-MPDU as a share of FWP"
         printed = m.published.find("Section 3.4.2 / Figure 3.7", "throughput_share", item=item)
-        found = 1 / speedup(m, "fwp-loss", error, 9)
+        found = 1 / speedup(m, LOSSES, error, 9)
         comparisons.append(compare(printed, Spread.of(found), f"A-MPDU to FWP at FER {error}"))
-    return Artifact(m.table("fwp-loss"), comparisons=tuple(comparisons))
+    return Artifact(together(m, LOSSES), comparisons=tuple(comparisons))
 
 
 FIGURES = (
-    Figure("3.7", "Throughput against the frame error rate", ("fwp-loss",), GAIN),
-    Figure("3.8", "Speedup against the number of competitors", ("fwp-rivals",), SPEEDUP),
+    Figure("3.7", "Throughput against the frame error rate", LOSSES, GAIN),
+    Figure("3.8", "Speedup against the number of competitors", RIVALRIES, SPEEDUP),
     Figure("3.9", "Sharing with Cubic in time", ("fwp-sharing-time",), IN_TIME),
     Figure("3.10", "Sharing with Cubic", ("fwp-sharing", "fwp-sharing-rules"), FAIRNESS),
     Figure("3.11", "Overhead of the repair", ("fwp-repair", "fwp-repair-curl"), OVERHEAD),
-    Figure("3", "FWP and A-MPDU in numbers", ("fwp-loss",), _loss_table, "Table"),
+    Figure("3", "FWP and A-MPDU in numbers", LOSSES, _loss_table, "Table"),
     Figure("T3", "With current standards", ("fwp-today",), shown("fwp-today"), "Table"),
     Figure("P3", "A page and an object", ("fwp-pages",), shown("fwp-pages"), "Table"),
 )
