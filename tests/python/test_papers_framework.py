@@ -69,6 +69,20 @@ def test_repetitions_are_independent_and_only_the_first_keeps_its_runs(paper: Pa
         lab.run("queues", queue_packets=41)
 
 
+def test_a_case_without_random_numbers_runs_once_for_all_seeds(paper: Paper) -> None:
+    first, *others = paper.experiments[0].cases
+    mixed = replace(paper.experiments[0], cases=(replace(first, draws=False), *others))
+    lab = run_experiments(paper, [mixed], 3, run_jobs)
+    packets = first.labels["queue_packets"]
+    seeds = dict(lab.runs("queues").group_by("queue_packets").len().iter_rows())
+    assert seeds == {case.labels["queue_packets"]: 3 if case.draws else 1 for case in mixed.cases}
+    last = lab.repetition(2)
+    assert last.value("queues", "goodput_bps", queue_packets=packets) == lab.value(
+        "queues", "goodput_bps", queue_packets=packets
+    )
+    assert last.runs("queues").height == len(mixed.cases)
+
+
 def test_the_digest_covers_the_runs(paper: Paper) -> None:
     first, again = (run_experiments(paper, paper.experiments, 2, run_jobs).digest("queues") for _ in range(2))
     other = run_experiments(paper, paper.experiments, 2, run_jobs, overrides={"link.rtt": "21 ms"}).digest("queues")

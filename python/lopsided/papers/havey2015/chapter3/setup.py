@@ -49,8 +49,9 @@ FULL = Variant("two minutes", {"scenario.duration": "120 s"}, {"9.99 s": "119.99
 FULL_RUNS = 10
 """Number of repetitions for table 3.1."""
 SEEDS = 4
-"""Number of seeds of the runs on which `fwp-is-linear`, `half-at-20-percent` and `speedup-at-40-percent` rest. With one
-of ten seeds in three, one in five and one in three, a connection that loses its first segments reverses the verdict."""
+"""Number of seeds for `fwp-is-linear`, `half-at-20-percent` and `speedup-at-40-percent`. A connection that loses its
+first segments reverses these verdicts in 3, 2 and 3 of 10 single seeds.
+"""
 FULL_SHARING = Variant(
     "two minutes at 600 Mbit/s",
     {
