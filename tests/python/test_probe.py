@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import fields
 
 import pytest
 
@@ -17,6 +18,7 @@ from lopsided.cli import probe as command
 from lopsided.errors import RunError, UsageError
 from lopsided.studies import probe
 from lopsided.studies.probe import messages, sink
+from lopsided.studies.probe.transfer import MOST_SAMPLES
 from lopsided.studies.probe.ways import KernelConnection
 
 pytestmark = pytest.mark.real_time
@@ -66,6 +68,17 @@ def test_both_directions_are_logged_by_their_senders(port: int):
         assert log.samples[-1].cwnd_bytes > 0
         assert [one.time_s for one in log.samples] == sorted(one.time_s for one in log.samples)
     assert probe.frame(logs)["flow"].unique().sort().to_list() == ["down1", "up1", "up2"]
+
+
+def test_a_report_has_a_sample_for_each_write_and_then_for_each_interval() -> None:
+    """A sender that samples each write samples at the interval after `MOST_SAMPLES` writes."""
+    (flow,) = probe.plan(down=1, up=0, duration_s=2.0, cc=None)
+    row = dict.fromkeys(each.name for each in fields(probe.Sample))
+    log = probe.Log(flow)
+    messages.fill_in(log, {"samples": [row] * (MOST_SAMPLES + 100)})
+    assert len(log.samples) == MOST_SAMPLES + 100
+    with pytest.raises(ValueError, match="too many"):
+        messages.fill_in(log, {"samples": [row] * (2 * MOST_SAMPLES + 2)})
 
 
 def test_a_flow_with_a_size_delivers_exactly_that_size(port: int):

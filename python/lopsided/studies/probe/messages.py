@@ -17,7 +17,9 @@ from lopsided.studies.probe.ways import PATIENCE_S, Connection
 
 _LONGEST_LINE, _LONGEST_NAME = 4096, 64
 _SHORTEST_INTERVAL_S = 0.001
-_REPORT_BYTES = MOST_SAMPLES * 512
+_MOST_ROWS = 2 * MOST_SAMPLES + 1
+"""Maximum number of samples in a report: one per write up to `MOST_SAMPLES`, and then as many at the interval."""
+_REPORT_BYTES = _MOST_ROWS * 512
 """Maximum size of a flow's report, in bytes."""
 _REPORT_S = 120.0
 
@@ -80,7 +82,7 @@ def fill_in(log: Log, report: dict[str, object]) -> None:
         log.seconds = _number(report.get("seconds"), "time", 0, 2 * LONGEST_S)
         return
     samples = report.get("samples")
-    if not isinstance(samples, list) or len(cast("list[object]", samples)) > MOST_SAMPLES + 1:
+    if not isinstance(samples, list) or len(cast("list[object]", samples)) > _MOST_ROWS:
         raise ValueError("the samples are not a list, or too many")
     names = {each.name for each in fields(Sample)}
     # Older sinks do not send these fields.
