@@ -595,6 +595,25 @@ fn give_back_room<T>(ring: &mut VecDeque<T>) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_full_ring_grows_by_a_quarter_and_a_sparse_ring_returns_half() {
+        let mut ring: VecDeque<u64> = VecDeque::with_capacity(64);
+        make_room(&mut ring);
+        assert_eq!(ring.capacity(), 64, "an empty ring has room");
+        ring.extend(0..64);
+        make_room(&mut ring);
+        assert_eq!(ring.capacity(), 80);
+        ring.truncate(20);
+        give_back_room(&mut ring);
+        assert_eq!(ring.capacity(), 80, "a quarter is in use");
+        ring.truncate(19);
+        give_back_room(&mut ring);
+        assert_eq!(ring.capacity(), 40);
+        ring.clear();
+        (0..9).for_each(|_| give_back_room(&mut ring));
+        assert_eq!(ring.capacity(), 5, "a small ring keeps its room");
+    }
+
     /// Each packet in flight has at least one entry in each of four links, so these sizes determine the memory of large
     /// runs.
     #[test]

@@ -211,3 +211,51 @@ impl SendTime {
 pub(crate) fn scaled_bits(wire: Bytes) -> u64 {
     wire.bits() * 1_000_000_000
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line on which each byte takes 1 us, and which has sent one small and one large packet by 1,540 us.
+    fn warm() -> Serializer {
+        let mut line = Serializer::new(BitRate::from_bps(8_000_000));
+        for size in [40, 1500] {
+            line.send(Time::ZERO, Bytes::new(size), &Framing::NONE);
+        }
+        line
+    }
+
+    fn us(us: u64) -> Time {
+        Time::from_nanos(us * 1000)
+    }
+
+    #[test]
+    fn a_packet_of_a_known_size_passes_an_idle_line() {
+        let delay = Duration::from_micros(100);
+        let mut line = warm();
+        let mut pass = |at, size| line.pass(us(at), Bytes::new(size), delay, us(10_000));
+        assert_eq!(pass(1540, 40), None, "the line is busy until now");
+        assert_eq!(pass(1541, 41), None, "the size is not known");
+        assert_eq!(pass(1541, 40), Some((us(1681), 1)));
+        assert_eq!(pass(2000, 1500), Some((us(3600), 1)));
+        assert_eq!(pass(3501, 40), Some((us(3641), 2)));
+        assert_eq!(pass(9900, 40), None, "somebody looks before the packet arrives");
+        assert_eq!(pass(9860, 40), None, "somebody looks when the packet arrives");
+        let passed = Passed {
+            packets: Count { packets: 3, bytes: Bytes::new(1580) },
+            wire: Bytes::new(1580),
+            largest: Bytes::new(1500),
+        };
+        assert_eq!((line.take_passed(), line.take_passed()), (passed, Passed::default()));
+    }
+
+    #[test]
+    fn packets_of_a_size_that_is_replaced_stay_counted() {
+        let mut line = warm();
+        line.pass(us(2000), Bytes::new(40), Duration::ZERO, Time::MAX).expect("the line is idle");
+        line.send(us(3000), Bytes::new(52), &Framing::NONE);
+        line.pass(us(4000), Bytes::new(52), Duration::ZERO, Time::MAX).expect("the line is idle");
+        let passed = line.take_passed();
+        assert_eq!((passed.packets, passed.largest), (Count { packets: 2, bytes: Bytes::new(92) }, Bytes::new(52)));
+    }
+}

@@ -3,14 +3,15 @@
 use crate::common::{Bench, kbit, nanos, octets, packet};
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions};
 use lopsided_core::{
-    Accounting, BitRate, Count, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Payload, Port, Seq, Time,
-    Transport,
+    Accounting, BitRate, Count, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Port, Seq,
+    Time, Transport,
 };
 use lopsided_link::{
-    ACCESS, AccessConfig, GilbertConfig, GrantsConfig, JitterConfig, LinkConfig, LossConfig, MEDIA, MediumSettings,
-    PolledConfig, ShaperConfig,
+    ACCESS, AccessConfig, CsmaCdConfig, DocsisConfig, GilbertConfig, GrantsConfig, JitterConfig, LinkConfig,
+    LossConfig, MEDIA, MediumConfig, MediumSettings, PacketRadioConfig, PolledConfig, ShaperConfig, TraceConfig,
+    WifiConfig, register_medium,
 };
-use lopsided_queue::{AsqmConfig, Qdisc as _, QueueConfig, turn};
+use lopsided_queue::{AckFilterConfig, AsqmConfig, PrioConfig, Qdisc as _, QueueConfig, turn};
 use lopsided_spec::{Given, Part, Value};
 use std::net::Ipv4Addr;
 
@@ -72,6 +73,50 @@ fn invalid_configurations_are_rejected_with_a_reason() {
         assert_eq!(error.key(), key, "{error}");
         assert!(error.to_string().contains(reason), "{error:?} says: {error}");
     }
+}
+
+/// The bucket of a file without `burst` has the size of one refill, as in IOS.
+#[test]
+fn a_shaper_without_a_burst_has_the_size_of_one_refill() {
+    let interval = Some(Duration::from_millis(4));
+    let complete = |interval, keys: &[&str], line_rate| {
+        let mut shaper = ShaperConfig { burst: octets(700), interval, line_rate: None };
+        shaper
+            .complete(&Given { keys, preset: None, line_rate, line_peeks: false, folder: "" })
+            .map(|()| shaper.burst)
+            .map_err(|fault| fault.message)
+    };
+    assert_eq!(complete(interval, &["refill_interval"], Some(kbit(1000))), Ok(octets(500)));
+    assert_eq!(complete(interval, &["burst", "refill_interval"], Some(kbit(1000))), Ok(octets(700)));
+    assert_eq!(complete(None, &["burst"], Some(kbit(1000))), Ok(octets(700)));
+    let refused = |interval, keys: &[&str], line_rate| complete(interval, keys, line_rate).unwrap_err();
+    assert_eq!(refused(None, &[], Some(kbit(1000))), "`burst` is missing in the shaper");
+    assert_eq!(refused(interval, &["burst"], None), "a shaper needs a rate");
+    assert!(refused(interval, &["burst"], Some(kbit(2000))).contains("smaller than one refill"));
+}
+
+#[test]
+fn a_trace_without_a_file_lists_times_that_do_not_decrease() {
+    let check = |times: &[u64]| TraceConfig { opportunities: times.to_vec(), ..TraceConfig::default() }.check();
+    assert!(check(&[0, 5, 5, 9]).is_ok());
+    for times in [&[5, 3, 9][..], &[0, 9, 8]] {
+        assert_eq!(check(times).unwrap_err().message, "times must not decrease");
+    }
+}
+
+#[test]
+fn a_medium_has_the_settings_and_a_name_of_its_own() {
+    let settings = MediumSettings { name: "cable".to_owned(), queue: QueueConfig::packets(7) };
+    let own = || settings.clone();
+    let media = [
+        MediumConfig::new(PolledConfig { settings: own(), ..PolledConfig::default() }),
+        MediumConfig::new(PacketRadioConfig { settings: own(), ..PacketRadioConfig::default() }),
+        MediumConfig::new(CsmaCdConfig { settings: own(), ..CsmaCdConfig::default() }),
+        MediumConfig::new(WifiConfig { settings: own(), ..WifiConfig::default() }),
+        MediumConfig::new(DocsisConfig { settings: own(), ..DocsisConfig::default() }),
+    ];
+    assert!(media.iter().all(|medium| *medium.settings() == settings));
+    assert!(register_medium::<DocsisConfig>().is_err(), "a built-in medium already has this name");
 }
 
 #[test]
@@ -177,6 +222,37 @@ fn a_link_passes_sensing_packets_of_the_other_direction_to_its_discipline() {
     assert!(turn(&mut sensing, &mut cx));
     assert_eq!(link.pass_reverse(packet(9, 100, now), &mut cx).map(|packet| packet.id()), Some(9));
     assert!(link.pass_reverse(sensing, &mut cx).is_none());
+}
+
+#[test]
+fn only_a_class_that_loses_acks_to_a_filter_reports_them() {
+    let bands =
+        || PrioConfig { bands: vec![QueueConfig::packets(50), QueueConfig::packets(50)], ..PrioConfig::default() };
+    let filtered = AckFilterConfig { queue: bands().into(), ..AckFilterConfig::default() };
+    for (queue, removed) in [(QueueConfig::from(filtered), 8), (bands().into(), 0)] {
+        let mut bench = Bench::new(LinkConfig::new(Some(kbit(8)), Duration::ZERO, queue).build(1, "link").unwrap());
+        for id in 1..=10 {
+            let header = TcpHeader {
+                src_port: 80,
+                dst_port: 1000,
+                seq: Seq::new(1),
+                ack: Seq::new(1000 * id),
+                flags: Flags::ACK,
+                window: 100,
+                options: TcpOptions::default(),
+            };
+            let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));
+            let new = NewPacket::new(FlowId(0), ip, Transport::Tcp(header), Payload::virtual_len(0));
+            let packet = Packet::unbooked(id.into(), Time::ZERO, new);
+            bench.with_cx(Time::ZERO, |link, cx| link.handle_packet(Port(0), packet, cx));
+        }
+        let mut reported = Vec::new();
+        bench.view_last(|link| {
+            link.classes(&mut |_, name, value| reported.extend((name == "filtered_packets").then_some(value)));
+        });
+        // The first ACK is on the line, and the last waits.
+        assert_eq!(reported, Vec::from_iter((removed > 0).then_some(f64::from(removed))));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Compares the lazy link with a naive model that steps through every nanosecond. Each packet must have the same fate
 //! in both.
 
-use crate::common::{Fate, Touch, nanos, octets, run};
+use crate::common::{Bench, Fate, Touch, nanos, octets, run};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Time};
 use lopsided_link::{AnyShaper, Framing, LinkConfig, LossConfig, Shaper, ShaperConfig};
 use lopsided_queue::{
@@ -444,6 +444,35 @@ proptest! {
             prop_assert_eq!(stats.dropped_packets(), expected.drops.len() as u64);
             prop_assert_eq!((bench.marked, bench.marks_in_books()), (expected.marked, expected.marked));
         }
+    }
+
+    /// If nobody reads the statistics before the next observation, the link may count packets in advance. The reference
+    /// counts each packet at its time, for an observer of each event.
+    #[test]
+    fn counting_in_advance_does_not_affect_the_statistics(
+        config in config(), touches in touches(), random in prop_oneof![Just(0.0), 0.0..0.5],
+    ) {
+        let config = LinkConfig { loss: LossConfig { random, ..LossConfig::default() }, ..config };
+        let end = nanos(long_enough(&config, &touches));
+        let looks: Vec<Time> = touches.iter().filter(|(_, touch)| *touch == Touch::Observe).map(|(at, _)| *at).collect();
+        let seen = |mut bench: Bench, ahead: bool| {
+            let mut seen = Vec::new();
+            for &(at, touch) in &touches {
+                // The last look is after the last packet.
+                let next = looks.iter().copied().find(|look| *look >= at).unwrap_or(end);
+                bench.accounting.promise_unseen(if ahead { next } else { Time::ZERO });
+                bench.run_until(at);
+                bench.touch(at, touch);
+                if touch == Touch::Observe {
+                    seen.push(bench.view(at, |link| (link.counters(), link.wire_bytes(), link.queue_stats().clone())));
+                }
+            }
+            bench.run_until(end);
+            seen.push(bench.view(end, |link| (link.counters(), link.wire_bytes(), link.queue_stats().clone())));
+            (bench.delivered().to_vec(), format!("{seen:?}"))
+        };
+        let build = || config.build(1, "link").unwrap();
+        prop_assert_eq!(seen(Bench::unwatched(build()), true), seen(Bench::new(build()), false));
     }
 
     /// RED drops packets at random, so the test cannot list the drops in advance. It compares the link with a second link

@@ -448,6 +448,9 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     );
     let slow = |at: u32| Segment { timestamp: Some(7 + 300 * at), ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(slow).collect()), [9, 9, 9], "a step of 300 ticks takes two octets");
+    // The smallest stride is 2. An advance of 1 MiB or more is no stride, so a `co_common` carries the number in 4 bytes.
+    let advance = |step: u32| behind(6, (0..9).map(|at| Segment { ack: 1 + step * at, ..ACK }).collect());
+    assert_eq!([advance(2), advance(1 << 20)], [[4; 3], [12; 3]]);
     // A changed window needs `seq_7`. A duplicate ACK is sent as `seq_4` again, because the acknowledgement number does
     // not advance.
     let window = |at: u32| Segment { window: 8192 - 4 * at as u16, ack: 1 + 1000 * at, ..ACK };
@@ -501,6 +504,10 @@ fn rohc_tolerates_a_few_losses_and_sends_a_request_after_more_losses() {
     let many: Vec<u64> = (10..24).collect();
     let outcome = fates(rohc(), &many, &acks(28));
     assert_eq!(&outcome[9..], "xxxxxxxxxxxxxx?....", "the answer to the request contains all fields");
+    // A stride that changes is sent in a `co_common`, whose 2 bytes for the number do not cover 14 advances of 9,000.
+    let unsteady = |at: u32| Segment { ack: 1 + at * 9001 + (at / 2) * at.div_ceil(2), ..ACK };
+    let outcome = fates(rohc(), &many, &(0..28).map(unsteady).collect::<Vec<_>>());
+    assert_eq!(&outcome[9..], "xxxxxxxxxxxxxx?....");
     let alone = HeaderCompressionConfig { feedback: false, ..rohc() };
     let outcome = fates(alone, &many, &acks(140));
     let back = outcome.rfind('?').expect("some packets are lost");

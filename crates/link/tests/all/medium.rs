@@ -110,6 +110,18 @@ fn an_exchange_consists_of_rts_cts_frame_and_acknowledgement() {
 }
 
 #[test]
+fn a_radio_sends_a_frame_that_never_arrives_once_more_than_its_retries() {
+    for retries in [0, 3] {
+        let mut medium = radios(PacketRadioConfig { loss: 1.0, retries, ..radio_config() }, 2);
+        medium.request(frame(0), 1, Bytes::new(1000), at(0));
+        let ended: Vec<MediumEvent> = run_out(&mut medium).into_iter().map(|(_, event)| event).collect();
+        assert_eq!(ended, [MediumEvent::Lost(frame(0), DropReason::RetriesExhausted)]);
+        let sent = f64::from(retries) + 1.0;
+        assert_eq!((counted(&medium, "frames_given_up"), counted(&medium, "frames_sent")), (1.0, sent));
+    }
+}
+
+#[test]
 fn a_piggybacked_acknowledgement_saves_an_exchange() {
     let mut medium = radios(radio_config(), 2);
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
@@ -272,6 +284,7 @@ fn requests_in_the_same_slot_collide_and_are_sent_again() {
     let seen = run_out(&mut medium);
     assert!(matches!(seen[0].1, MediumEvent::Lost(_, DropReason::RetriesExhausted)), "{seen:?}");
     assert_eq!(counted(&medium, "frames_given_up"), 1.0, "the other modem then sends without collisions");
+    assert!(medium.takes(1, 0, 0) && medium.takes(2, 0, 0), "a frame that is given up takes no room");
 }
 
 #[test]

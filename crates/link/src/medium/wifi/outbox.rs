@@ -236,12 +236,9 @@ impl Outbox {
 
     /// Returns the MPDU with this number, which must be in flight.
     fn mpdu(&mut self, number: u64) -> &mut Mpdu {
-        // Without dropped MPDUs, the numbers have no gaps.
+        // The numbers have no gaps: an older MPDU has had at least as many tries, so it is dropped first.
         let first = self.under_way.front().map_or(number, |mpdu| mpdu.number);
-        let mut place = (number - first) as usize;
-        if self.under_way.get(place).is_none_or(|mpdu| mpdu.number != number) {
-            place = self.under_way.partition_point(|mpdu| mpdu.number < number);
-        }
+        let place = (number - first) as usize;
         self.under_way.get_mut(place).filter(|mpdu| mpdu.number == number).expect("an aggregate's MPDU is under way")
     }
 
@@ -310,6 +307,8 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lopsided_core::Rng;
+    use proptest::prelude::*;
 
     const LIMITS: Limits =
         Limits { header: Bytes::new(38), amsdu: Bytes::ZERO, frames: 64, size: Bytes::new(1 << 20), window: 64 };
@@ -372,6 +371,24 @@ mod tests {
         assert_eq!((lost, released), (vec![0], (1..64).collect()));
     }
 
+    /// An A-MSDU and an aggregate may have exactly the maximum size.
+    #[test]
+    fn a_packet_joins_if_the_frame_then_has_at_most_its_maximum_size() {
+        let limits = Limits { amsdu: Bytes::new(96), frames: 1, ..LIMITS };
+        let packets = |limits: Limits| {
+            let mut outbox = Outbox::new(limits);
+            outbox.open();
+            [20, 20, 20].iter().enumerate().for_each(|(at, size)| outbox.push(id(at as u64), Bytes::new(*size)));
+            (outbox.under_way[0].packets().count(), outbox.aggregate_size)
+        };
+        // 14 and 8 bytes for each packet of 20 bytes, padded to 44, behind the header of 30 bytes.
+        assert_eq!(packets(limits), (2, Bytes::new(30 + 2 * 44)));
+        assert_eq!(packets(Limits { amsdu: Bytes::new(88), ..limits }), (2, Bytes::new(30 + 2 * 44)));
+        assert_eq!(packets(Limits { amsdu: Bytes::new(87), ..limits }), (1, Bytes::new(30 + 44)));
+        assert_eq!(packets(Limits { size: Bytes::new(118), ..limits }), (2, Bytes::new(30 + 2 * 44)));
+        assert_eq!(packets(Limits { size: Bytes::new(117), ..limits }), (1, Bytes::new(30 + 44)));
+    }
+
     /// An MPDU of 7,935 bytes has room for 5 packets of 1,524 bytes. An error in one packet loses all five packets.
     #[test]
     fn an_error_loses_all_packets_of_a_frame() {
@@ -385,5 +402,41 @@ mod tests {
             place != 4
         });
         assert_eq!((received, place), (0, 5));
+    }
+
+    proptest! {
+        /// Each packet is delivered or lost exactly once, and packets that are delivered keep their order.
+        #[test]
+        fn each_packet_is_delivered_or_lost_once(
+            seed: u64, frames in 1..20_u32, size in 60..6000_u64, window in 1..30_u32, subframes: bool, retries in 0..4_u32,
+            in_order: bool, no_acks: bool,
+        ) {
+            let amsdu = Bytes::new(if subframes { 4000 } else { 0 });
+            let mut outbox = Outbox::new(Limits { amsdu, frames, size: Bytes::new(size), window, ..LIMITS });
+            let mut rng = Rng::for_role(seed, "outbox");
+            let (mut next, mut ended, mut delivered) = (0, Vec::new(), Vec::new());
+            while next < 200 || !outbox.is_empty() {
+                outbox.open();
+                while next < 200 && outbox.wants() {
+                    outbox.push(id(next), Bytes::new(20 + rng.below(1481)));
+                    next += 1;
+                }
+                let (frames_sent, bytes) = outbox.close();
+                prop_assert!(frames_sent == 1 || bytes <= Bytes::new(size));
+                // A collision loses the whole aggregate.
+                let collides = rng.chance(0.2);
+                let received = outbox.arrive(|| !collides && !rng.chance(0.3));
+                outbox.release(in_order, |packet| delivered.push(packet.number));
+                let acknowledged = received > 0 && !rng.chance(0.2);
+                let known = !no_acks || (collides && rng.chance(0.5));
+                outbox.settle(acknowledged || !known, known.then_some(retries), |packet| ended.push(packet.number));
+                outbox.release(in_order, |packet| delivered.push(packet.number));
+                outbox.forget(|_| {});
+            }
+            prop_assert!(!in_order || delivered.is_sorted());
+            ended.extend(delivered);
+            ended.sort_unstable();
+            prop_assert_eq!(ended, (0..200).collect::<Vec<_>>());
+        }
     }
 }
