@@ -612,6 +612,9 @@ mod tests {
         ring.clear();
         (0..9).for_each(|_| give_back_room(&mut ring));
         assert_eq!(ring.capacity(), 5, "a small ring keeps its room");
+        ring.extend(0..5);
+        make_room(&mut ring);
+        assert_eq!(ring.capacity(), 9, "a small ring grows by 4 places");
     }
 
     /// Each packet in flight has at least one entry in each of four links, so these sizes determine the memory of large

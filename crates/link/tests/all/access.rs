@@ -51,6 +51,9 @@ fn a_trace_is_followed_octet_by_octet_and_restarts() {
     let config = line(trace(&[0, 4, 10, 10]));
     let packets = [(0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500)];
     assert_eq!(arrivals(&config, &packets), [0, 4000, 10_000, 10_000, 10_000, 14_000]);
+    // The queue was empty until 9 ms. Three opportunities follow at 10 ms: two of the first trace, and the first of the next.
+    let late: Vec<_> = (0..4).map(|_| (9000, 1500)).collect();
+    assert_eq!(arrivals(&config, &late), [10_000, 10_000, 10_000, 14_000]);
     // Fifteen small packets share an opportunity. A large packet continues in the next opportunity.
     let small: Vec<_> = (0..16).map(|_| (1, 100)).collect();
     let found = arrivals(&config, &small);

@@ -129,7 +129,7 @@ fn unusual_but_valid_lines_are_built() {
 }
 
 #[test]
-fn a_jitter_of_more_than_an_hour_and_polls_without_a_duration_are_rejected() {
+fn durations_outside_their_range_are_rejected() {
     let hour = Duration::from_secs(3600);
     for (spread, valid) in [(hour, true), (hour + Duration::from_nanos(1), false)] {
         assert_eq!(JitterConfig { spread, reorder: false }.check().is_ok(), valid);
@@ -137,6 +137,16 @@ fn a_jitter_of_more_than_an_hour_and_polls_without_a_duration_are_rejected() {
     for (us, poll, valid) in [(0, 0, false), (1, 0, true), (0, 1, true)] {
         let (turnaround, poll) = (Duration::from_micros(us), octets(poll));
         assert_eq!(PolledConfig { turnaround, poll, ..PolledConfig::default() }.check().is_ok(), valid);
+    }
+    for (slot, valid) in [(0, false), (1, true), (10_000_000, true), (10_000_001, false)] {
+        assert_eq!(
+            GrantsConfig { slot: Duration::from_micros(slot), ..GrantsConfig::default() }.check().is_ok(),
+            valid
+        );
+    }
+    for (ms, valid) in [(1000, true), (1001, false)] {
+        let map_interval = Duration::from_millis(ms);
+        assert_eq!(DocsisConfig { map_interval, ..DocsisConfig::default() }.check().is_ok(), valid);
     }
 }
 

@@ -196,6 +196,7 @@ fn headers_that_cannot_be_compressed_are_sent_in_full() {
         "data after an ACK do not count as a repetition"
     );
     let sent = data(2, 512);
+    assert_eq!(sizes(&[sent[0].clone(), sent[0].clone()]), [552, 552], "a retransmission of the last segment");
     assert_eq!(sizes(&[sent[0].clone(), sent[1].clone(), sent[0].clone()]), [552, 515, 552], "a retransmission");
     let ticks = |timestamp, ack| Segment { timestamp: Some(timestamp), ack, ..ACK };
     assert_eq!(sizes(&[ticks(1, 1), ticks(1, 1001), ticks(2, 2001)]), [52, 6, 52], "timestamps that tick");
@@ -504,6 +505,8 @@ fn rohc_tolerates_a_few_losses_and_sends_a_request_after_more_losses() {
     let many: Vec<u64> = (10..24).collect();
     let outcome = fates(rohc(), &many, &acks(28));
     assert_eq!(&outcome[9..], "xxxxxxxxxxxxxx?....", "the answer to the request contains all fields");
+    // One `IR-DYN` answers the request. It has 25 bytes with the stride.
+    assert_eq!(cross(rohc(), &many, &acks(28)).0[23..], [4, 27, 4, 4, 4]);
     // A stride that changes is sent in a `co_common`, whose 2 bytes for the number do not cover 14 advances of 9,000.
     let unsteady = |at: u32| Segment { ack: 1 + at * 9001 + (at / 2) * at.div_ceil(2), ..ACK };
     let outcome = fates(rohc(), &many, &(0..28).map(unsteady).collect::<Vec<_>>());

@@ -1,12 +1,15 @@
 //! Tests the media. On each medium, every frame must arrive at most once, and its delivery or loss must be reported
 //! exactly once. Lost frames, turnarounds and collisions must occupy the medium for the expected time.
 
-use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
+use crate::common::packet;
+use lopsided_core::{Accounting, BitRate, Bytes, Cx, DropReason, Duration, Node, NodeId, Port, Rng, Time};
 use lopsided_link::{
-    CsmaCd, CsmaCdConfig, Docsis, DocsisConfig, FrameId, Framing, Medium, MediumEvent, PacketRadio, PacketRadioConfig,
-    Polled, PolledConfig, Wifi, WifiConfig,
+    CsmaCd, CsmaCdConfig, Docsis, DocsisConfig, FrameId, Framing, Medium, MediumConfig, MediumEvent, PacketRadio,
+    PacketRadioConfig, Polled, PolledConfig, SharedLink, StationQueue, Wifi, WifiConfig,
 };
+use lopsided_queue::{HtbConfig, QueueConfig};
 use proptest::prelude::*;
+use std::net::{IpAddr, Ipv4Addr};
 
 fn at(micros: u64) -> Time {
     Time::ZERO + Duration::from_micros(micros)
@@ -220,6 +223,33 @@ fn frames_that_start_within_reach_collide_and_are_sent_again() {
 
 /// Returns settings with 8 Mbit/s in each direction. An interval lasts 2 ms and starts with 128 µs of request
 /// slots.
+/// The queue of a station passes a burst of 1,600 bytes, and then a packet every 12 ms. No other event occurs then.
+#[test]
+fn a_queue_that_delays_packets_feeds_the_medium_on_time() {
+    let names = ["a", "b"].map(str::to_owned);
+    let medium = MediumConfig::new(CsmaCdConfig::default()).build(&names, 1).expect("a medium");
+    let slow = || HtbConfig { r2q: 1, ..HtbConfig::default() };
+    let stations = names.iter().enumerate().map(|(number, name)| {
+        let queue = QueueConfig::new(slow()).build(1, name).expect("a queue").checked();
+        (name.clone(), vec![StationQueue { name: name.clone(), receiver: 1 - number, queue }])
+    });
+    let address = |bits| IpAddr::V4(Ipv4Addr::from_bits(bits));
+    let ports = [(address(1), Port(0)), (address(2), Port(1))].into();
+    let mut node = SharedLink::new(stations.collect(), medium, ports);
+    let mut accounting = Accounting::new(1);
+    for id in 0..4 {
+        node.handle_packet(Port(0), packet(id, 1500, Time::ZERO), &mut Cx::new(Time::ZERO, NodeId(0), &mut accounting));
+    }
+    let mut arrived = Vec::new();
+    while let Some(now) = node.poll_timeout() {
+        let mut cx = Cx::new(now, NodeId(0), &mut accounting);
+        node.handle_timeout(&mut cx);
+        arrived.extend(std::iter::from_fn(|| node.poll_transmit(&mut cx)).map(|_| now));
+    }
+    let gaps: Vec<u64> = arrived.windows(2).map(|pair| (pair[1] - pair[0]).as_nanos() / 1_000_000).collect();
+    assert_eq!(gaps, [1, 9, 12]);
+}
+
 fn channel() -> DocsisConfig {
     DocsisConfig {
         down: BitRate::from_bps(8_000_000),
@@ -284,6 +314,7 @@ fn requests_in_the_same_slot_collide_and_are_sent_again() {
     let seen = run_out(&mut medium);
     assert!(matches!(seen[0].1, MediumEvent::Lost(_, DropReason::RetriesExhausted)), "{seen:?}");
     assert_eq!(counted(&medium, "frames_given_up"), 1.0, "the other modem then sends without collisions");
+    assert_eq!(counted(&medium, "collisions"), 34.0, "both modems ask 17 times");
     assert!(medium.takes(1, 0, 0) && medium.takes(2, 0, 0), "a frame that is given up takes no room");
 }
 

@@ -1,7 +1,7 @@
 //! Checks the exact rates and times of the serializer and the token bucket against arithmetic, Linux and merritt2010.
 
-use crate::common::{Bench, Fate, Touch, kbit, nanos, octets, run};
-use lopsided_core::{BitRate, Duration, Node, Time};
+use crate::common::{Bench, Fate, Touch, kbit, nanos, octets, packet, run};
+use lopsided_core::{BitRate, Duration, Node, Port, Time};
 use lopsided_link::{Framing, LinkConfig, ShaperConfig};
 use lopsided_queue::{FqCodelConfig, QueueConfig};
 
@@ -236,4 +236,23 @@ fn a_link_needs_one_event_per_packet() {
         let bench = run(config.build(1, "link").unwrap(), &touches);
         assert_eq!(bench.timeouts, 500, "{config:?}");
     }
+}
+
+/// A network may return the packet that it has just passed through a link, to let the link deliver it.
+#[test]
+fn a_packet_that_is_taken_back_arrives_before_the_others() {
+    let config = plain(kbit(8000), Duration::from_millis(5), 10);
+    let mut bench = Bench::new(config.build(1, "link").unwrap());
+    let (first, at) = bench.with_cx(nanos(0), |link, cx| {
+        let new = packet(1, 1000, nanos(0));
+        let size = new.size();
+        let (at, first) = link.pass_through(new, size, nanos(0), cx).expect("the packet arrives");
+        link.handle_packet(Port(0), packet(2, 1000, nanos(0)), cx);
+        (first, at)
+    });
+    assert_eq!(at, nanos(6_000_000));
+    bench.link.take_back(first, at);
+    assert_eq!(bench.link.poll_timeout(), Some(at));
+    bench.run_until(Time::MAX);
+    assert_eq!(bench.delivered(), [Fate::Delivered(1, at), Fate::Delivered(2, nanos(7_000_000))]);
 }

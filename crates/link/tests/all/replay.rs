@@ -3,8 +3,8 @@
 
 use crate::common::nanos;
 use lopsided_core::packet::UdpHeader;
-use lopsided_core::{BitRate, DropReason, Duration, Ecn, FlowId, IpHeader, NewPacket, Payload, Time, Transport};
-use lopsided_link::{LinkConfig, Replayed, replay, replay_at_instants};
+use lopsided_core::{BitRate, Bytes, DropReason, Duration, Ecn, FlowId, IpHeader, NewPacket, Payload, Time, Transport};
+use lopsided_link::{LinkConfig, Replayed, ShaperConfig, replay, replay_at_instants};
 use lopsided_queue::{CodelConfig, CodelQueueConfig, QueueConfig};
 use std::net::Ipv4Addr;
 
@@ -40,6 +40,14 @@ fn with_a_credit_the_second_packet_departs_earlier() {
     let config = line(QueueConfig::packets(9));
     let found = replay(&config, 1, "link", arrivals(&[10, 10, 10, 30]), Duration::from_millis(1)).unwrap();
     assert_eq!(found, [departs(10_000, 0), departs(10_500, 1), departs(12_000, 2), departs(30_000, 3)]);
+}
+
+#[test]
+fn without_a_credit_the_link_has_its_own_shaper() {
+    let shaper = Some(ShaperConfig { burst: Bytes::new(3000), ..ShaperConfig::default() });
+    let config = LinkConfig { shaper, ..line(QueueConfig::packets(9)) };
+    let found = replay(&config, 1, "link", arrivals(&[10, 10, 10]), Duration::ZERO).unwrap();
+    assert_eq!(found, [departs(10_000, 0), departs(10_000, 1), departs(11_500, 2)]);
 }
 
 #[test]

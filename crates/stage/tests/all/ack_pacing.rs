@@ -45,6 +45,21 @@ fn other_segments_release_waiting_acks_and_no_ack_exceeds_the_maximum_delay() {
     assert_eq!(bench.passed()[6..], [(700_000, at(101)), (701_000, at(120))], "at most `max_delay`");
 }
 
+#[test]
+fn an_ack_waits_only_for_the_data_that_plain_acks_release() {
+    let mut bench = bench();
+    bench.ack(at(0), 1000);
+    // The segment with ECE acknowledges 50,000 bytes and is not paced.
+    bench.offer(at(0), 51_000, 0, |header| header.flags = header.flags.with(Flags::ECE));
+    bench.ack(at(0), 55_000);
+    // A duplicate ACK releases no data, so it is not paced either.
+    bench.ack(at(1), 55_000);
+    bench.ack(at(2), 56_000);
+    bench.run_until(at(100));
+    let expected = [(1000, at(0)), (51_000, at(0)), (55_000, at(0)), (55_000, at(1)), (56_000, at(4))];
+    assert_eq!(bench.passed(), expected);
+}
+
 proptest! {
     #[test]
     fn each_ack_is_forwarded_once_in_order_and_in_time(

@@ -33,6 +33,17 @@ fn the_last_ack_is_forwarded_after_the_maximum_delay() {
     assert_eq!(bench.passed(), [(100, at(0)), (120, at(1) + MOST)]);
 }
 
+/// After an ACK that leaves at its deadline, or another segment, `keep` more ACKs must arrive.
+#[test]
+fn each_forwarded_acknowledgement_restarts_the_count() {
+    let mut bench = keeping(4);
+    [100, 110].into_iter().for_each(|ack| bench.ack(at(0), ack));
+    [120, 130, 140, 150, 160, 170].into_iter().for_each(|ack| bench.ack(at(50), ack));
+    bench.offer(at(50), 180, 100, |_| {});
+    [190, 200, 210, 220].into_iter().for_each(|ack| bench.ack(at(50), ack));
+    assert_eq!(bench.numbers(), [100, 110, 150, 170, 180, 220]);
+}
+
 #[test]
 fn other_segments_are_forwarded_at_once_after_the_held_ack() {
     let sack = |header: &mut TcpHeader| {

@@ -9,7 +9,7 @@ use lopsided_queue::{AsqmConfig, Qdisc as _, QueueConfig};
 use lopsided_spec::Part;
 use lopsided_stage::{
     AckExpandConfig, AckPacingConfig, AckReconstructConfig, AckThinningConfig, Reflector, ReflectorConfig, Spacing,
-    StageConfig, StageKind, StageNode, StageSide,
+    StageConfig, StageKind, StageNode, StageSide, register,
 };
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -27,6 +27,7 @@ fn settings_report_the_name_and_the_side_of_their_kind() {
     assert_eq!(reported(ReflectorConfig), ("reflector", StageSide::Exit));
     let entry = AckPacingConfig { side: StageSide::Entry, ..AckPacingConfig::default() };
     assert_eq!(reported(entry), ("ack_pacing", StageSide::Entry));
+    assert!(register::<AckPacingConfig>().is_err(), "a built-in stage already has this name");
 }
 
 /// The network must connect the opposite direction to a stage that sends packets back.
