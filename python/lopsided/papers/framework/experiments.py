@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lopsided.papers.framework.measurements import Label, Measurements
@@ -47,7 +48,7 @@ def run_experiments(
     overrides: Overrides | None = None,
     keep_runs: bool = True,
     seed: int = 1,
-    progress: Callable[[float], object] | None = None,
+    progress: Callable[[int, float], object] | None = None,
 ) -> Measurements:
     """Runs experiments of a paper and measures every run.
 
@@ -69,7 +70,7 @@ def run_experiments(
         First seed. `seed - 1` is added to each scenario's own seed, so that scenarios with different seeds still have
         different seeds.
     progress
-        Called with the completed fraction of the runs, from 0 to 1.
+        Called with the number of runs, and the completed fraction of them, from 0 to 1.
 
     Returns
     -------
@@ -114,7 +115,8 @@ def run_experiments(
     def measure_all(job: int, run: Run) -> list[dict[str, object]]:
         return [measure(index, run) for index in shared[job]]
 
-    measured = run_jobs(jobs, measure_all, progress=progress) if jobs else []
+    report = None if progress is None else partial(progress, len(jobs))
+    measured = run_jobs(jobs, measure_all, progress=report) if jobs else []
     found = {
         index: row
         for indices, group in zip(shared, measured, strict=True)

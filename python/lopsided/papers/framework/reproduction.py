@@ -354,7 +354,12 @@ def run(
     experiments = [experiment for experiment in paper.experiments if experiment.key in needed]
     first = 1 if seed is None else seed
     m = run_experiments(
-        paper, experiments, repetitions, run_jobs, seed=first, progress=lambda share: progress("runs", share)
+        paper,
+        experiments,
+        repetitions,
+        run_jobs,
+        seed=first,
+        progress=lambda runs, share: progress(f"{runs:,} runs", share),
     )
     outcomes = judge(judged, m, recorded=on_record and repetitions == paper.repeat and first == 1)
     return Reproduction(
