@@ -238,6 +238,17 @@ fn a_link_needs_one_event_per_packet() {
     }
 }
 
+/// A packet must take time, so that packets leave a link in the order of their arrivals at the next link.
+#[test]
+fn a_link_predicts_arrivals_if_each_packet_takes_time() {
+    let predicts = |gbit: u64, delay| {
+        let config = plain(BitRate::from_bps(gbit * 1_000_000_000), Duration::from_nanos(delay), 10);
+        config.build(1, "link").unwrap().predicts_arrivals()
+    };
+    // An IP header of 20 bytes takes 1 ns at 160 Gbit/s.
+    assert_eq!([(160, 0), (161, 0), (161, 1)].map(|(gbit, delay)| predicts(gbit, delay)), [true, false, true]);
+}
+
 /// A network may return the packet that it has just passed through a link, to let the link deliver it.
 #[test]
 fn a_packet_that_is_taken_back_arrives_before_the_others() {

@@ -3,6 +3,7 @@
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{FrameId, Medium, MediumEvent, Standard, Wifi, WifiConfig, WifiStation};
+use lopsided_spec::{Given, Part};
 use std::collections::BTreeMap;
 
 fn names(stations: usize) -> Vec<String> {
@@ -264,4 +265,51 @@ fn the_access_point_sends_to_each_station_in_turn() {
         .run(Duration::from_secs(1));
     let packets = [1, 2, 3].map(|to| run.packets(0, to));
     assert!(packets.iter().max().unwrap() - packets.iter().min().unwrap() <= 64, "{packets:?}");
+}
+
+#[test]
+fn each_setting_has_a_largest_and_a_smallest_value() {
+    let valid = |change: &dyn Fn(&mut WifiConfig)| {
+        let mut config = WifiConfig::of(Standard::Ac);
+        change(&mut config);
+        config.check().is_ok()
+    };
+    for (least, most, is_valid) in [(1, 1, true), (0, 1, false), (2, 1, false), (1, 32_767, true), (1, 32_768, false)] {
+        assert_eq!(valid(&|wifi| (wifi.cw_min, wifi.cw_max) = (least, most)), is_valid, "{least} to {most}");
+    }
+    let ranges: [(&str, u32, u32, fn(&mut WifiConfig, u32)); 5] = [
+        ("aifsn", 1, 15, |wifi, value| wifi.aifsn = value),
+        ("retries", 0, 255, |wifi, value| wifi.retries = value),
+        ("ampdu", 1, 1024, |wifi, value| wifi.ampdu = value),
+        ("window", 1, 1024, |wifi, value| wifi.window = value),
+        ("aggregation_queues", 1, 16, |wifi, value| wifi.aggregation_queues = value),
+    ];
+    for (key, least, most, set) in ranges {
+        for value in [least, most, least.wrapping_sub(1), most + 1] {
+            assert_eq!(valid(&|wifi| set(wifi, value)), (least..=most).contains(&value), "{key} {value}");
+        }
+    }
+    for (amsdu, ms, is_valid) in [(11_454, 100, true), (11_455, 100, false), (11_454, 101, false)] {
+        let change = |wifi: &mut WifiConfig| {
+            (wifi.amsdu, wifi.ppdu_time) = (Bytes::new(amsdu), Duration::from_millis(ms));
+        };
+        assert_eq!(valid(&change), is_valid, "{amsdu} bytes, {ms} ms");
+    }
+}
+
+#[test]
+fn settings_that_a_file_omits_follow_from_the_standard_and_the_aggregate() {
+    let complete = |keys: &[&str], mut config: WifiConfig| {
+        let given = Given { keys, preset: None, line_rate: None, line_peeks: false, folder: "" };
+        config.complete(&given).expect("the settings are valid");
+        config
+    };
+    let with = |ampdu| complete(&["ampdu"], WifiConfig { ampdu, ..WifiConfig::of(Standard::N) });
+    assert_eq!([1, 2, 16].map(|ampdu| with(ampdu).window), [WifiConfig::of(Standard::N).window, 2, 16]);
+    // A station with a scheme of its own keeps the width, the streams and the guard interval of the channel.
+    let far = WifiStation { name: "far".to_owned(), mcs: Some(0), ..WifiStation::default() };
+    let mixed = complete(&["mcs"], WifiConfig { mcs: Some(7), stations: vec![far], ..WifiConfig::of(Standard::N) });
+    let slow = complete(&["mcs"], WifiConfig { mcs: Some(0), ..WifiConfig::of(Standard::N) });
+    assert_eq!(mixed.stations[0].rate, Some(slow.rate));
+    assert!(slow.rate < mixed.rate);
 }

@@ -223,6 +223,16 @@ mod tests {
         assert_eq!(mbit(Standard::Ax, 11, 160, 8, 800), 9607.8);
     }
 
+    /// The legacy preamble takes 20 us. Signal and training fields follow, with one long training field for each stream.
+    #[test]
+    fn preambles_have_the_durations_of_the_standards() {
+        let preamble = |standard: Standard, streams| standard.preamble(streams).as_nanos();
+        assert_eq!(preamble(Standard::A, 1), 20_000);
+        assert_eq!([1, 2, 3, 4].map(|streams| preamble(Standard::N, streams)), [36_000, 40_000, 48_000, 48_000]);
+        assert_eq!([1, 5, 6, 8].map(|streams| preamble(Standard::Ac, streams)), [40_000, 60_000, 60_000, 68_000]);
+        assert_eq!([1, 2, 7].map(|streams| preamble(Standard::Ax, streams)), [43_200, 50_400, 93_600]);
+    }
+
     /// In 802.11a, an ACK takes 44 us at 6 Mbit/s and 28 us at 24 Mbit/s. A block acknowledgement takes 32 us at 24
     /// Mbit/s.
     #[test]
