@@ -11,6 +11,7 @@ import pytest
 
 import lopsided as lop
 from lopsided import cli, metrics
+from lopsided.data.view import View
 from lopsided.studies import fairness
 from lopsided.studies import sweep as sweeps
 from lopsided.studies.fairness import Contender
@@ -247,6 +248,18 @@ def test_every_column_is_described(small, parking_lot):
     tables = (small.cells, small.runs, small.alone, parking_lot.fairness().groups)
     columns = {column for table in tables for column in table.columns}
     assert columns <= set(re.findall(r"`([^`\s]+)`", page))
+
+
+def test_the_printed_pairs_have_the_values_of_their_cells(small):
+    [pairs] = (part for part in small.shown() if isinstance(part, View) and part.keys == 2)
+    names = [heading.text for heading in pairs.headings]
+    shown = {(row[0], row[1]): dict(zip(names, row, strict=True)) for row in pairs.rows}
+    sides = Contender("reno", 20), Contender("vegas", 20)
+    mine, theirs = cell(small, *sides), cell(small, *reversed(sides))
+    values = {"mean": ("share_mean", mine), "Jain": ("jain", mine), "to other": ("harm_rate", theirs)}
+    for heading, (column, row) in values.items():
+        text = small.cells.column(column).text(row[column])
+        assert shown["reno 20 ms", "vegas 20 ms"][heading] == text, heading
 
 
 # --- Known results for congestion controls. docs/fairness.md shows results of longer runs

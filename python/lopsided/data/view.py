@@ -56,6 +56,10 @@ class View:
     keys: int = 1
     caption: str = ""
 
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            assert len(row) == len(self.headings), f"{len(row)} cells below {len(self.headings)} headings: {row}"
+
     def html(self) -> str:
         """Returns an HTML `<table>` with each heading's meaning as `title`."""
         head = "".join(

@@ -260,7 +260,7 @@ def _pairs(matrix: Matrix) -> View:
                 *(f"{side.cc} {side.rtt_ms:g} ms" for side in (one, other)),
                 *(text("goodput_bps", cell) for cell in (mine, theirs)),
                 f"{text('share_least', mine)} to {text('share_most', mine)}",
-                *text("share_mean", mine),
+                text("share_mean", mine),
                 "–" if mine["share_ci95"] is None else f"± {text('share_ci95', mine)}",
                 text("jain", mine),
                 " / ".join(units.seconds(_whole(cell["converged_s"])) for cell in _once(mine, theirs)),
