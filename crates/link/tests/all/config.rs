@@ -7,9 +7,9 @@ use lopsided_core::{
     Time, Transport,
 };
 use lopsided_link::{
-    ACCESS, AccessConfig, CsmaCdConfig, DocsisConfig, GilbertConfig, GrantsConfig, JitterConfig, LinkConfig,
-    LossConfig, MEDIA, MediumConfig, MediumSettings, PacketRadioConfig, PolledConfig, ShaperConfig, TraceConfig,
-    WifiConfig, register_medium,
+    ACCESS, AccessConfig, AggregationConfig, CsmaCdConfig, DocsisConfig, GilbertConfig, GrantsConfig, JitterConfig,
+    LinkConfig, LossConfig, MEDIA, MediumConfig, MediumSettings, PacketRadioConfig, PolledConfig, ShaperConfig,
+    TraceConfig, WifiConfig, register_medium,
 };
 use lopsided_queue::{AckFilterConfig, AsqmConfig, PrioConfig, Qdisc as _, QueueConfig, turn};
 use lopsided_spec::{Given, Part, Value};
@@ -96,6 +96,18 @@ fn a_shaper_without_a_burst_has_the_size_of_one_refill() {
 }
 
 #[test]
+fn grants_and_aggregates_need_a_rate() {
+    let complete = |access: &dyn Fn(&Given<'_>) -> bool, line_rate| {
+        access(&Given { keys: &[], preset: None, line_rate, line_peeks: false, folder: "" })
+    };
+    for rate in [None, Some(kbit(1000))] {
+        let given = rate.is_some();
+        assert_eq!(complete(&|context| GrantsConfig::default().complete(context).is_ok(), rate), given);
+        assert_eq!(complete(&|context| AggregationConfig::default().complete(context).is_ok(), rate), given);
+    }
+}
+
+#[test]
 fn a_trace_without_a_file_lists_times_that_do_not_decrease() {
     let check = |times: &[u64]| TraceConfig { opportunities: times.to_vec(), ..TraceConfig::default() }.check();
     assert!(check(&[0, 5, 5, 9]).is_ok());
@@ -143,6 +155,11 @@ fn durations_outside_their_range_are_rejected() {
             GrantsConfig { slot: Duration::from_micros(slot), ..GrantsConfig::default() }.check().is_ok(),
             valid
         );
+    }
+    // 512 bits take 51.2 us at 10 Mbit/s.
+    for (nanos, valid) in [(25_600, true), (25_601, false)] {
+        let reach = Duration::from_nanos(nanos);
+        assert_eq!(CsmaCdConfig { reach, ..CsmaCdConfig::default() }.check().is_ok(), valid);
     }
     for (ms, valid) in [(1000, true), (1001, false)] {
         let map_interval = Duration::from_millis(ms);

@@ -446,7 +446,7 @@ proptest! {
         }
     }
 
-    /// If nobody reads the statistics before the next observation, the link may count packets in advance. The reference
+    /// A link may count packets in advance if its statistics are not read before the next observation. The reference
     /// counts each packet at its time, for an observer of each event.
     #[test]
     fn counting_in_advance_does_not_affect_the_statistics(

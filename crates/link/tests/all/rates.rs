@@ -238,6 +238,20 @@ fn a_link_needs_one_event_per_packet() {
     }
 }
 
+#[test]
+fn a_link_returns_arrived_packets_with_the_time_of_the_next() {
+    for queue in [QueueConfig::packets(10), FqCodelConfig::default().into()] {
+        let config = LinkConfig { queue, ..plain(kbit(8000), Duration::from_millis(5), 10) };
+        let mut bench = Bench::new(config.build(1, "link").unwrap());
+        (0..2).for_each(|_| bench.touch(nanos(0), Touch::Packet(1000)));
+        let arrived = [(5, None, Some(6)), (6, Some(1), Some(7)), (7, Some(2), None)].map(|(ms, id, next)| {
+            let found = bench.with_cx(nanos(ms * 1_000_000), |link, cx| link.next_arrived(cx));
+            (found.0.map(|packet| packet.id()) == id) && found.1 == next.map(|ms: u64| nanos(ms * 1_000_000))
+        });
+        assert_eq!(arrived, [true; 3]);
+    }
+}
+
 /// A packet must take time, so that packets leave a link in the order of their arrivals at the next link.
 #[test]
 fn a_link_predicts_arrivals_if_each_packet_takes_time() {

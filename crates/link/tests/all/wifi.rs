@@ -289,6 +289,10 @@ fn each_setting_has_a_largest_and_a_smallest_value() {
             assert_eq!(valid(&|wifi| set(wifi, value)), (least..=most).contains(&value), "{key} {value}");
         }
     }
+    for (error, is_valid) in [(0.0, true), (1.0, true), (-0.1, false), (1.1, false), (f64::NAN, false)] {
+        assert_eq!(valid(&|wifi| wifi.frame_error = error), is_valid, "{error}");
+        assert_eq!(valid(&|wifi| wifi.ack_error = error), is_valid, "{error}");
+    }
     for (amsdu, ms, is_valid) in [(11_454, 100, true), (11_455, 100, false), (11_454, 101, false)] {
         let change = |wifi: &mut WifiConfig| {
             (wifi.amsdu, wifi.ppdu_time) = (Bytes::new(amsdu), Duration::from_millis(ms));
