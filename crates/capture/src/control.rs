@@ -48,6 +48,10 @@ const ENOUGH_COMPARED: usize = 3;
 /// reduce the flight further, so large differences are more frequent after losses.
 const REDUCTION: Noise = Noise { equal: 0.6, by_one: 0.2, scale: 0.02, anywhere: 0.01, weight: 0.35, most: 4.0 };
 const GROWTH: Noise = Noise { equal: 0.4, by_one: 0.3, scale: 0.02, anywhere: 0.01, weight: 2.0, most: 4.0 };
+/// If the windows of a congestion control match after and between losses, with mean errors below `UNDISTURBED`, the
+/// comparisons of this capture have no common errors. Then up to `MOST_UNDISTURBED` comparisons count as evidence.
+const UNDISTURBED: f64 = 0.2;
+const MOST_UNDISTURBED: f64 = 100.0;
 /// Natural logarithm of the weight of a congestion control that is not listed, followed by its expected mean error per
 /// reduction and per period.
 const UNLISTED: f64 = -5.0;
@@ -64,8 +68,11 @@ const DIFFERS: f64 = 0.5;
 const DIFFERS_PERIODS: usize = 3;
 const UNLIKE: f64 = 1.0;
 /// BBR does not follow the windows of a congestion control that reacts to losses: no simulated view of BBR (198) matches
-/// one of them with errors below `MATCHES` and `DIFFERS` in at least this number of losses and periods.
+/// one of them with errors below `MATCHES` and `DIFFERS` in at least `FOLLOWS` losses and periods. No view (81) matches one
+/// of them in at least `REDUCES` losses with an error below `EXACTLY`.
 const FOLLOWS: usize = 4;
+const REDUCES: usize = 8;
+const EXACTLY: f64 = 0.3;
 /// Minimum width in segments of the uniform distribution over all flights (`Noise::anywhere`). For larger windows, the
 /// width is the window.
 const LEAST_RANGE: f64 = 10.0;
@@ -78,6 +85,8 @@ const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
 const JUMPS_SIGN: f64 = 8.0;
 const PACING_SIGN: f64 = 8.0;
+/// The first value is for one probe of the RTT, the second for more probes.
+const QUIET_SIGN: [f64; 2] = [3.0, 6.0];
 /// An indicator of BBR: the flight falls without a loss in at least this share of the round trips.
 const FALLS: f64 = 0.1;
 /// A decrease of the flight counts if it exceeds both this share of the flight and two segments.
@@ -101,6 +110,14 @@ const DIP: f64 = 0.25;
 const DIP_APART_US: u32 = 2_000_000;
 /// Period of BBR's ProbeRTT: 10 s (version 1) or 5 s (version 3).
 const PROBES_S: std::ops::RangeInclusive<f64> = 4.5..=11.5;
+/// A probe of the RTT: without a loss, BBR reduces its flight from at least `QUIET_FROM` segments to `QUIET` segments, for at
+/// least 200 ms (`bbr_probe_rtt_mode_ms`). It then restores at least half of the flight within two round trips. The start
+/// and the end of this time are uncertain by a step, so `QUIET_US` microseconds suffice. BBR does not probe more often
+/// than every `QUIET_APART_US` microseconds.
+const QUIET: f64 = 4.2;
+const QUIET_FROM: f64 = 8.0;
+const QUIET_US: u32 = 150_000;
+const QUIET_APART_US: u32 = 4_500_000;
 /// Number of steps per round trip. A [`Step`] is a group of ACKs.
 const ROUND: usize = 8;
 
@@ -136,9 +153,16 @@ impl Fit {
         }
     }
 
-    /// Returns the natural logarithm of the likelihood.
-    fn log_likelihood(&self) -> f64 {
-        -(self.reduction * REDUCTION.evidence(self.reductions) + self.growth * GROWTH.evidence(self.periods))
+    /// Returns the natural logarithm of the likelihood. `is_undisturbed` is true if comparisons have no common errors.
+    fn log_likelihood(&self, is_undisturbed: bool) -> f64 {
+        -self.evidence(self.reduction, self.growth, is_undisturbed)
+    }
+
+    /// Returns the sum of errors that average `reduction` after losses and `growth` between losses, each weighted by the
+    /// evidence in the comparisons.
+    fn evidence(&self, reduction: f64, growth: f64, is_undisturbed: bool) -> f64 {
+        let after = reduction * REDUCTION.evidence(self.reductions, is_undisturbed);
+        after + growth * GROWTH.evidence(self.periods, is_undisturbed)
     }
 
     /// Returns true if the windows match after losses, but not between losses. See `MATCHES`.
@@ -152,13 +176,13 @@ impl Fit {
     /// Returns true if the windows match after losses and between losses. See `FOLLOWS`.
     fn is_followed(&self) -> bool {
         let is_often = self.reductions >= FOLLOWS && self.periods >= FOLLOWS;
-        is_often && self.reduction < MATCHES && self.growth < DIFFERS
+        let is_exact = self.reductions >= REDUCES && self.reduction < EXACTLY;
+        is_exact || is_often && self.reduction < MATCHES && self.growth < DIFFERS
     }
 
     /// Returns the natural logarithm of the likelihood of a congestion control that is not listed.
-    fn log_likelihood_of_unlisted(&self) -> f64 {
-        let reductions = UNLISTED_REDUCTION * REDUCTION.evidence(self.reductions);
-        UNLISTED - reductions - UNLISTED_GROWTH * GROWTH.evidence(self.periods)
+    fn log_likelihood_of_unlisted(&self, is_undisturbed: bool) -> f64 {
+        UNLISTED - self.evidence(UNLISTED_REDUCTION, UNLISTED_GROWTH, is_undisturbed)
     }
 }
 
@@ -175,14 +199,15 @@ struct Noise {
     anywhere: f64,
     /// Independent evidence in one comparison. Below 1, because successive comparisons have common errors.
     weight: f64,
-    /// Maximum number of comparisons that count as evidence.
+    /// Maximum number of comparisons that count as evidence. See also `UNDISTURBED`.
     most: f64,
 }
 
 impl Noise {
     /// Returns the evidence in a number of comparisons.
-    fn evidence(&self, count: usize) -> f64 {
-        self.weight * (count as f64).min(self.most)
+    fn evidence(&self, count: usize, is_undisturbed: bool) -> f64 {
+        let most = if is_undisturbed { MOST_UNDISTURBED } else { self.most };
+        self.weight * (count as f64).min(most)
     }
 
     /// Returns the error of a window: see [`Fit::reduction`].
@@ -266,23 +291,26 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
         return (unknown, Vec::new());
     }
     let mut fits: Vec<Fit> = Vec::new();
-    let mut weights: Vec<f64> = Vec::new();
+    let mut priors: Vec<f64> = Vec::new();
     let mut compared = 0;
     let once = ONCE_PER_ACK[usize::from(start == 0 || start >= LINUX_START)];
     let linux = KNOWN.into_iter().map(|(name, prior)| (name, ByteCounting::Delivered, prior));
     for (name, counting, prior) in linux.chain([("reno", ByteCounting::AcksThroughThreshold, once)]) {
         let found = replay(name, counting, steps, mss).unwrap_or_default();
         compared = compared.max(found.len());
-        let fit = Fit::of(name, &found);
-        weights.push(libm::log(prior) + fit.log_likelihood());
-        fits.push(fit);
+        fits.push(Fit::of(name, &found));
+        priors.push(prior);
     }
+    let is_undisturbed = fits.iter().any(|fit| fit.reduction.max(fit.growth) < UNDISTURBED);
+    let weight = |(fit, prior): (&Fit, f64)| libm::log(prior) + fit.log_likelihood(is_undisturbed);
+    let mut weights: Vec<f64> = fits.iter().zip(priors).map(weight).collect();
     let enough = compared >= ENOUGH_COMPARED;
     if !enough {
         // Without comparisons every congestion control would fit, so list none.
         (fits, weights) = (Vec::new(), Vec::new());
     }
-    let mut unlisted = fits.iter().map(Fit::log_likelihood_of_unlisted).fold(UNLISTED, f64::min);
+    let unlisted = fits.iter().map(|fit| fit.log_likelihood_of_unlisted(is_undisturbed));
+    let mut unlisted = unlisted.fold(UNLISTED, f64::min);
     let best = fits.iter().zip(&weights).max_by(|one, other| one.1.total_cmp(other.1));
     if let Some((_, weight)) = best.filter(|(fit, _)| fit.is_unlike()) {
         unlisted = unlisted.max(weight + UNLIKE);
@@ -326,7 +354,33 @@ fn bbr_signs(steps: &[Step], mss: u32, pacing: f64) -> f64 {
     signs += if jumps >= 2 && jumps * ROUNDS_PER_JUMP >= clean { JUMPS_SIGN } else { 0.0 };
     let gaps = gaps_between_dips(steps);
     signs += if gaps.len() >= 2 && PROBES_S.contains(&median(&gaps)) { PROBES_SIGN } else { 0.0 };
+    let probes = probes(steps, f64::from(mss.max(1)));
+    signs += if probes > 0 { QUIET_SIGN[usize::from(probes > 1)] } else { 0.0 };
     signs + if pacing > 0.5 { PACING_SIGN } else { 0.0 }
+}
+
+/// Returns the number of probes of the RTT; 0 if they are too frequent. See `QUIET`.
+fn probes(steps: &[Step], mss: f64) -> usize {
+    let flight = |step: &Step| f64::from(step.flight_bytes) / mss;
+    let most = |steps: &[Step]| steps.iter().map(flight).fold(0.0, f64::max);
+    // A step without a segment has no flight.
+    let is_quiet = |step: &Step| !step.repairs && !step.spoiled && step.loss.is_none() && flight(step) <= QUIET;
+    let mut found: Vec<u32> = Vec::new();
+    let mut place = 0;
+    for run in steps.chunk_by(|one, other| is_quiet(one) == is_quiet(other)) {
+        let (begin, end) = (place, place + run.len());
+        place = end;
+        let Some(first) = run.iter().find(|step| step.flight_bytes > 0).filter(|step| is_quiet(step)) else { continue };
+        let until = steps.get(end).unwrap_or(&run[run.len() - 1]).at_us;
+        let before = most(&steps[begin.saturating_sub(ROUND)..begin]);
+        let after = most(&steps[end..steps.len().min(end + 2 * ROUND)]);
+        let is_held = run.iter().filter(|step| step.flight_bytes > 0).count() > 1 && until - first.at_us >= QUIET_US;
+        if is_held && before >= QUIET_FROM && after >= before / 2.0 {
+            found.push(first.at_us);
+        }
+    }
+    let are_apart = found.windows(2).all(|pair| pair[1] - pair[0] >= QUIET_APART_US);
+    if are_apart { found.len() } else { 0 }
 }
 
 /// Returns the number of round trips in congestion avoidance, and the number of jumps of a level flight.
