@@ -5,7 +5,7 @@ use crate::connection::{Connection, Vantage};
 use crate::control::{Guess, guess};
 use crate::limit::Limit;
 use crate::load::Loads;
-use crate::timeline::Bin;
+use crate::timeline::{Bin, settle_bbr};
 
 /// An ACK is compressed if it acknowledges data at more than this multiple of the link's rate.
 const COMPRESSED: f64 = 2.0;
@@ -90,7 +90,8 @@ impl Report {
         let (mss, start) = (direction.full_segment(), direction.start_segments());
         let (control, _) = guess(direction.steps(), mss, start, shares[Limit::Pacing as usize]);
         if control.name == "bbr" {
-            bins.iter_mut().for_each(|bin| bin.settle_bbr(vantage == Vantage::Sender, floor_ms));
+            let width = direction.timeline.as_ref().map_or(0, |timeline| timeline.width());
+            settle_bbr(&mut bins, width, mss, vantage == Vantage::Sender);
             shares = self::shares(&bins);
         }
         // Determine the main limit last, because the correction for BBR changes the shares.

@@ -83,22 +83,6 @@ impl Bin {
         bin
     }
 
-    /// Corrects the limits of a BBR sender: slow start counts as congestion avoidance. Without `shows_pacing`, BBR is
-    /// assumed to pace unless its window is full. `floor_ms` is the minimum RTT.
-    pub(crate) fn settle_bbr(&mut self, shows_pacing: bool, floor_ms: f64) {
-        // BBR's window is two bandwidth-delay products (`bbr_cwnd_gain`). By Little's law, this window is full if the
-        // RTT is twice the minimum RTT.
-        const FULL_WINDOW: f64 = 2.0;
-        let start = std::mem::take(&mut self.limits[Limit::SlowStart as usize]);
-        self.limits[Limit::Avoidance as usize] += start;
-        // Without an RTT in this bin, the mean is NaN, and the window counts as not full.
-        let is_full = self.rtt_ms.mean() >= FULL_WINDOW * floor_ms;
-        if !shows_pacing && !is_full {
-            let by_window = std::mem::take(&mut self.limits[Limit::Avoidance as usize]);
-            self.limits[Limit::Pacing as usize] += by_window;
-        }
-    }
-
     /// Merges a later bin into this bin.
     fn add(&mut self, other: &Bin) {
         for (mine, others) in self.limits.iter_mut().zip(other.limits) {
@@ -117,6 +101,40 @@ impl Bin {
         self.ack_wait_ms.add_all(&other.ack_wait_ms);
         self.most_out = self.most_out.max(other.most_out);
         self.window = self.window.min(other.window);
+    }
+}
+
+/// BBR's window is this multiple of its bandwidth-delay product (`bbr_cwnd_gain`), plus `BBR_QUANTA` segments: three
+/// bursts of two segments (`bbr_quantization_budget`), one segment to make the number even, and two segments because the
+/// receiver delays ACKs (`bbr_ack_aggregation_cwnd`).
+const BBR_GAIN: f64 = 2.0;
+const BBR_QUANTA: f64 = 9.0;
+/// BBR's minimum RTT is the smallest RTT of this time, in nanoseconds (`bbr_min_rtt_win_sec`).
+const BBR_MEMORY: u64 = 10_000_000_000;
+
+/// Corrects the limits of a BBR sender in bins of `width` nanoseconds: slow start counts as congestion avoidance. If the
+/// capture cannot show pacing (`shows_pacing` is false), BBR is assumed to pace unless its window is full. `mss` is the
+/// payload of a full segment in bytes.
+///
+/// By Little's law, the window is full if the RTT is the window divided by the rate.
+pub(crate) fn settle_bbr(bins: &mut [Bin], width: u64, mss: u32, shows_pacing: bool) {
+    let memory = (BBR_MEMORY / width.max(1)) as usize;
+    let rtts_ms: Vec<f64> = bins.iter().map(|bin| bin.rtt_ms.mean()).collect();
+    let acked_bytes: u64 = bins.iter().map(|bin| bin.acked_bytes).sum();
+    let segment_ms = f64::from(mss) * (bins.len() as u64 * width) as f64 * 1e-6 / acked_bytes as f64;
+    for (place, bin) in bins.iter_mut().enumerate() {
+        let start = std::mem::take(&mut bin.limits[Limit::SlowStart as usize]);
+        bin.limits[Limit::Avoidance as usize] += start;
+        // `f64::min` ignores the NaN of a bin without an RTT.
+        let least_ms = rtts_ms[place.saturating_sub(memory)..=place].iter().copied().fold(f64::NAN, f64::min);
+        // Without an RTT in this bin, the window counts as not full.
+        let is_full = rtts_ms[place] >= BBR_GAIN * least_ms + BBR_QUANTA * segment_ms;
+        if !shows_pacing && !is_full {
+            for limit in [Limit::Avoidance, Limit::AckPath] {
+                let by_window = std::mem::take(&mut bin.limits[limit as usize]);
+                bin.limits[Limit::Pacing as usize] += by_window;
+            }
+        }
     }
 }
 
@@ -270,16 +288,31 @@ impl Timeline {
 mod tests {
     use super::*;
 
+    /// Returns the shares of pacing and of a full window in the last of several bins of 1 s with these RTTs, in percent.
+    /// The sender paces or waits for ACKs in each bin, and sends a segment in each millisecond.
+    fn settled(rtts_ms: &[f64]) -> (u64, u64) {
+        let mut bins = vec![Bin::default(); rtts_ms.len()];
+        for (bin, rtt_ms) in bins.iter_mut().zip(rtts_ms) {
+            bin.limits[Limit::Avoidance as usize] = 60;
+            bin.limits[Limit::AckPath as usize] = 40;
+            bin.acked_bytes = 1_000 * 1_448;
+            bin.rtt_ms.add(*rtt_ms);
+        }
+        settle_bbr(&mut bins, 1_000_000_000, 1_448, false);
+        let last = bins[bins.len() - 1].limits;
+        (last[Limit::Pacing as usize], last[Limit::Avoidance as usize] + last[Limit::AckPath as usize])
+    }
+
     #[test]
-    fn the_window_of_bbr_limits_once_the_rtt_is_twice_the_minimum() {
-        let settled = |rtt_ms: f64| {
-            let mut bin = Bin::default();
-            bin.limits[Limit::Avoidance as usize] = 100;
-            bin.rtt_ms.add(rtt_ms);
-            bin.settle_bbr(false, 20.0);
-            (bin.limits[Limit::Pacing as usize], bin.limits[Limit::Avoidance as usize])
-        };
-        assert_eq!(settled(39.0), (100, 0));
-        assert_eq!(settled(41.0), (0, 100));
+    fn the_window_of_bbr_limits_once_the_rtt_exceeds_twice_the_minimum_and_nine_segments() {
+        assert_eq!(settled(&[20.0, 48.0]), (100, 0));
+        assert_eq!(settled(&[20.0, 50.0]), (0, 100));
+    }
+
+    #[test]
+    fn bbr_forgets_the_minimum_rtt_after_ten_seconds() {
+        let rtts_ms = |seconds: usize| [vec![20.0], vec![50.0; seconds]].concat();
+        assert_eq!(settled(&rtts_ms(10)), (0, 100));
+        assert_eq!(settled(&rtts_ms(11)), (100, 0));
     }
 }
