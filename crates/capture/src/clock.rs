@@ -30,6 +30,8 @@ pub struct Clock {
     rate: f64,
     /// Smallest offset in nanoseconds, and the time at which it was last raised.
     least: Option<(i64, u64)>,
+    /// A segment whose queueing delay is known: its capture time, its timestamp and its queueing delay in nanoseconds.
+    known: Option<(u64, u32, u64)>,
 }
 
 impl Clock {
@@ -43,13 +45,26 @@ impl Clock {
         let ticks = value.wrapping_sub(first) as i32;
         self.settle(at.saturating_sub(first_at), ticks);
         let offset = self.offset(at, value)?;
-        let (least, since) = self.least.unwrap_or((offset, at));
+        let (least, since) = self.least.unwrap_or_else(|| (self.known_least().unwrap_or(offset), at));
         // Allow for clock drift: see the module's documentation.
         let risen = least + (at.saturating_sub(since) / RISE) as i64;
         let since = if risen > least { at } else { since };
         let least = risen.min(offset);
         self.least = Some((least, since));
         Some((offset - least) as u64)
+    }
+
+    /// Records that the segment with the timestamp `value`, captured at `at`, is queued for `waited` nanoseconds. Call
+    /// this before `passed`.
+    pub(crate) fn is_queued(&mut self, at: u64, value: u32, waited: u64) {
+        self.known = Some((at, value, waited));
+    }
+
+    /// Returns the offset of a segment that is not queued, in nanoseconds, from the segment whose queueing delay is
+    /// known.
+    fn known_least(&self) -> Option<i64> {
+        let (at, value, waited) = self.known?;
+        Some(self.offset(at, value)? - waited as i64)
     }
 
     /// Returns the capture time minus the endpoint's time, both since the first timestamp, in nanoseconds.
@@ -81,5 +96,27 @@ impl Clock {
         if rate != self.rate {
             (self.rate, self.least) = (rate, None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Returns the queueing delay of the last of 100 segments, in nanoseconds. All segments are queued for equally long.
+    fn last(clock: &mut Clock) -> Option<u64> {
+        (1..100).filter_map(|number| clock.passed((1_000 + 10 * number) * MS, 10 * number as u32)).last()
+    }
+
+    #[test]
+    fn a_known_queueing_delay_shows_that_no_segment_found_the_queue_empty() {
+        let mut clock = Clock::default();
+        clock.is_queued(1_000 * MS, 0, 25 * MS);
+        assert_eq!(clock.passed(1_000 * MS, 0), None);
+        // The tolerance for the drift of clocks is 50 ppm of 1 s.
+        assert!(last(&mut clock).is_some_and(|waited| waited.abs_diff(25 * MS) < MS / 10));
+        assert_eq!(last(&mut Clock::default()), Some(0));
     }
 }

@@ -79,6 +79,9 @@ pub struct Connection {
     fins: [bool; 2],
     /// Index of each endpoint's host in [`Loads`].
     hosts: [Option<usize>; 2],
+    /// Queueing delays of packets from each endpoint before and after the point of capture, in nanoseconds, on an earlier
+    /// connection at the time when this connection began.
+    queued: [[u64; 2]; 2],
 }
 
 impl Connection {
@@ -102,6 +105,7 @@ impl Connection {
             repeated_syns: 0,
             fins: [false; 2],
             hosts: ends.map(|end| loads.host(end.address)),
+            queued: [[0; 2]; 2],
         }
     }
 
@@ -141,12 +145,21 @@ impl Connection {
         self.end(segment, from);
     }
 
-    /// Copies the minimum RTTs of an earlier connection between the same hosts.
+    /// Copies the minimum RTTs and the present queueing delays of an earlier connection between the same hosts.
     pub(crate) fn start_from(&mut self, earlier: &Connection) {
         let same = earlier.ends[0].address == self.ends[0].address;
         for sender in 0..2 {
-            self.directions[sender].start_from(earlier.halves(if same { sender } else { 1 - sender }));
+            let of = if same { sender } else { 1 - sender };
+            self.directions[sender].start_from(earlier.halves(of));
+            self.queued[sender] = earlier.directions[of].queued(&earlier.directions[1 - of]);
         }
+    }
+
+    /// Returns the reply's share of the queueing delay in an RTT of the handshake. The endpoint `from` sends the reply.
+    /// Both packets wait behind the packets of the earlier connection. 0 if that connection shows no queueing delay.
+    fn share_of_reply(&self, from: usize) -> f64 {
+        let (reply, first) = (self.queued[from][0] as f64, self.queued[1 - from][1] as f64);
+        if reply > 0.0 { reply / (reply + first) } else { 0.0 }
     }
 
     /// Records the times of the three packets of the handshake.
@@ -164,7 +177,8 @@ impl Connection {
             // The reply to a SYN shows the RTT to the endpoint that replies. The ACK of the reply shows the RTT to the
             // other endpoint.
             if let Some(near) = place.checked_sub(1).and_then(|rtt| self.handshake_rtts()[rtt]) {
-                self.directions[from].handshake(near);
+                let share = self.share_of_reply(from);
+                self.directions[from].handshake(near, segment, share);
             }
         }
     }

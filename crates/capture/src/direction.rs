@@ -372,9 +372,21 @@ impl Direction {
         self.ways.start_from(least);
     }
 
-    /// Records the handshake's RTT from the point of capture to this endpoint, in nanoseconds.
-    pub(crate) fn handshake(&mut self, near: u64) {
+    /// Records the handshake's RTT from the point of capture to this endpoint, in nanoseconds. `reply` is the packet from
+    /// this endpoint that ends the RTT. The part `share` of the queueing delay in this RTT is the reply's.
+    pub(crate) fn handshake(&mut self, near: u64, reply: &Segment, share: f64) {
+        let waited = self.ways.near_least().map_or(0, |least| near.saturating_sub(least)) as f64 * share;
+        if let Some((value, _)) = reply.options.timestamps.filter(|_| waited > 0.0) {
+            self.clock.is_queued(reply.at, value, waited as u64);
+        }
         self.ways.handshake(near);
+    }
+
+    /// Returns the queueing delays of this endpoint's packets before and after the point of capture, in nanoseconds.
+    /// `other` is the opposite direction.
+    pub(crate) fn queued(&self, other: &Direction) -> [u64; 2] {
+        let (data, acks) = (self.ways.data_parts(), other.ways.ack_parts());
+        [data[0].max(acks[0]), data[1].max(acks[1])]
     }
 
     /// Returns the minimum RTTs from the point of capture to the receiver and to the sender, in nanoseconds.

@@ -210,6 +210,16 @@ impl Ways {
         }
     }
 
+    /// Returns the queueing delays of data before and after the point of capture, in nanoseconds.
+    pub(crate) fn data_parts(&self) -> [u64; 2] {
+        [self.data_here, self.data_onward]
+    }
+
+    /// Returns the queueing delays of ACKs before and after the point of capture, in nanoseconds.
+    pub(crate) fn ack_parts(&self) -> [u64; 2] {
+        [self.acks_here, self.acks_onward]
+    }
+
     /// Frees the memory of the stored timestamps.
     pub(crate) fn close(&mut self) {
         self.echoes = VecDeque::new();
