@@ -82,6 +82,18 @@ const SPIKE_EPISODES: u64 = 8;
 const VARIED: f64 = 0.5;
 const VARIED_EPISODES: u64 = 6;
 const VARIED_PACKETS: f64 = 40.0;
+/// If ACKs and data share a queue in front of the point of capture, the number of packets that each packet found is known.
+/// A drop-tail queue is full at a loss: its length is the `FULL_QUANTILE` of the numbers at losses. The queue is an AQM
+/// if the `LENGTH_QUANTILE` of the numbers that all packets found exceeds this length by more than the larger of
+/// `FULL_SHARE` and `FULL_PACKETS`. Otherwise the queue is drop-tail if at least `FULL_LOSSES` of the losses occur within
+/// this distance of the full length. The other losses are of segments that were retransmitted at other times.
+const FULL_QUANTILE: f64 = 0.75;
+const LENGTH_QUANTILE: f64 = 0.995;
+const FULL_SHARE: f64 = 0.1;
+const FULL_PACKETS: f64 = 2.0;
+const FULL_LOSSES: f64 = 0.4;
+/// Number of packets of a buffer below which an error of one packet is too large.
+const SHORT: f64 = 10.0;
 /// Varying delays at losses indicate an AQM only if at least this share of the packets carries data.
 const MIXED: f64 = 0.5;
 /// ACKs change the delay of a full buffer noticeably if the share of data packets is below this value.
@@ -154,13 +166,21 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     // already left the queue, so the full buffer is one packet larger.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
     let place_ms = if place.is_nan() { 0.0 } else { place };
-    let discipline = match discipline(data, longest_wait_ms, place_ms, is_mixed) {
-        Discipline::Unknown if is_mixed && (has_spike(data, connection.vantage(sender)) || varies(data)) => {
-            Discipline::Aqm
-        }
-        found => found,
-    };
+    let mut discipline = discipline(data, longest_wait_ms, place_ms, is_mixed);
+    let mut full = None;
+    if discipline == Discipline::Unknown && is_mixed {
+        let is_varied = has_spike(data, connection.vantage(sender)) || varies(data);
+        (discipline, full) = match loads.lengths(host, way) {
+            _ if is_varied => (Discipline::Aqm, None),
+            Some(lengths) => by_length(&data.packets_at_hole, lengths),
+            None => (Discipline::Unknown, None),
+        };
+    }
     let at_loss = match full_packets(data) {
+        // Near the receiver, the packets before the point of capture include the packet in transmission. Elsewhere, the
+        // number is uncertain by one packet, so a short buffer is unknown.
+        _ if full.is_some_and(|packets| packets < SHORT && connection.vantage(sender) != Vantage::Receiver) => f64::NAN,
+        _ if full.is_some() && !place.is_nan() => full.map_or(f64::NAN, |packets| packets * place),
         // In a mixture of data and ACKs the queueing delay varies, so return the delay of a buffer that is full of
         // data.
         Some(packets) if share < least_alike(data, loads.data_share(host, way)) && !place.is_nan() => {
@@ -327,6 +347,22 @@ fn discipline(data: &Direction, longest_ms: f64, place_ms: f64, is_mixed: bool) 
     }
 }
 
+/// Returns the discipline of a queue of ACKs and data, from the number of packets at losses and the numbers that all
+/// packets found. Also returns the length of a full drop-tail queue in packets. See `FULL_QUANTILE`.
+fn by_length(at_losses: &Sketch, all: &Sketch) -> (Discipline, Option<f64>) {
+    let full = at_losses.quantile(FULL_QUANTILE);
+    let distance = (FULL_SHARE * full).max(FULL_PACKETS);
+    if at_losses.count() < LOSSES {
+        (Discipline::Unknown, None)
+    } else if all.quantile(LENGTH_QUANTILE) > full + distance {
+        (Discipline::Aqm, None)
+    } else if at_losses.share_above(full - distance) >= FULL_LOSSES {
+        (Discipline::DropTail, Some(full))
+    } else {
+        (Discipline::Unknown, None)
+    }
+}
+
 /// Returns true if many packets are lost at the longest queueing delay, and many other packets have about this delay.
 /// `place_ms` is the transmission time of a full packet.
 fn has_wall(data: &Direction, place_ms: f64) -> bool {
@@ -429,5 +465,23 @@ mod tests {
         assert!(!varies(&with_losses(wide().map(|packets| (100.0, packets)))));
         assert!(!varies(&with_losses(wide().map(|wait| (wait, wait / 10.0)))));
         assert!(!varies(&with_losses(wide().step_by(4).map(|wait| (wait, wait)))));
+    }
+
+    #[test]
+    fn the_number_of_packets_at_losses_shows_the_discipline_of_acks_and_data() {
+        let sketch = |packets: &[u32]| {
+            let mut sketch = Sketch::default();
+            packets.iter().for_each(|packets| sketch.add(f64::from(*packets)));
+            sketch
+        };
+        let lengths: Vec<u32> = (0..400).map(|number| number % 9).collect();
+        // A segment was retransmitted in a short queue.
+        let at_losses = sketch(&[8, 2, 8, 8]);
+        assert_eq!(by_length(&at_losses, &sketch(&lengths)), (Discipline::DropTail, Some(8.0)));
+        let longer: Vec<u32> = lengths.iter().map(|length| 2 * length).collect();
+        assert_eq!(by_length(&at_losses, &sketch(&longer)).0, Discipline::Aqm);
+        assert_eq!(by_length(&sketch(&[8, 8]), &sketch(&lengths)).0, Discipline::Unknown);
+        let varied = sketch(&[2, 1, 2, 3, 20, 20]);
+        assert_eq!(by_length(&varied, &sketch(&lengths)).0, Discipline::Unknown);
     }
 }

@@ -124,9 +124,9 @@ impl Connection {
         // RFC 7323, section 2.2: the window of a SYN is never scaled.
         let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.shift(from) };
         let waited = self.directions[from].passed(segment, shift);
-        let peer = Peer { shift, waited, mss: self.agreed_mss() };
         let (source, target) = (self.hosts[from], self.hosts[1 - from]);
-        loads.passed(segment, source, target);
+        let ahead = loads.passed(segment, source, target, waited);
+        let peer = Peer { shift, waited, ahead, mss: self.agreed_mss() };
         let [one, other] = &mut self.directions;
         let (mine, others) = if from == 0 { (one, other) } else { (other, one) };
         if segment.flags.has(Flags::ACK) {

@@ -116,6 +116,11 @@ pub struct Direction {
     pub rise: Sketch,
     /// Number of the host's packets in the queue at the first loss of each episode, without the lost packet.
     pub packets_at_episode: Sketch,
+    /// Number of packets in the queue in front of the point of capture at each loss that a hole reveals: the larger number
+    /// that the segments before and after the hole found.
+    pub packets_at_hole: Sketch,
+    /// Number of packets that the latest segment with data found in this queue; 0 if unknown.
+    ahead: u64,
     /// Queueing delay of data, in ms.
     pub data_wait_ms: Sketch,
     /// Largest flight as seen by the sender, in bytes.
@@ -163,6 +168,8 @@ pub(crate) struct Peer {
     /// Queueing delay of the segment before the point of capture, from its timestamp, in nanoseconds; `None` if
     /// unknown.
     pub(crate) waited: Option<u64>,
+    /// Number of packets that the segment found in this queue; `None` if unknown or not needed.
+    pub(crate) ahead: Option<u64>,
     /// The smaller MSS option of the two SYNs, in bytes; 0 if unknown.
     pub(crate) mss: u32,
 }
@@ -215,7 +222,13 @@ impl Direction {
             let is_first = note_loss(&mut self.episode, at, wait, waits);
             self.after_loss = Some((at, wait, is_first));
             self.shows_holes = true;
+            // The segment before the hole entered the queue just before it was full, and the segment after the hole when
+            // there was room again.
+            if let Some(ahead) = peer.ahead {
+                self.packets_at_hole.add(self.ahead.max(ahead) as f64);
+            }
         }
+        self.ahead = peer.ahead.unwrap_or(0);
         let again = flight.sent(Time::from_nanos(at), start, end);
         self.data_segments += 1;
         self.data_bytes += u64::from(segment.len);

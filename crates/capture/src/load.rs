@@ -2,6 +2,7 @@
 
 use crate::ids::Ids;
 use crate::segment::Segment;
+use crate::sketch::Sketch;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
@@ -12,6 +13,11 @@ const FIRST_WIDTH: u64 = 100_000_000;
 const MOST_BINS: usize = 1_200;
 /// Number of packets whose times are stored for each host and direction.
 const MOST_TIMES: usize = 2_048;
+/// The lengths of a queue are recorded if between these shares of the packets carry data. In a queue of data alone, the
+/// queueing delay shows the length.
+const MIXED: (f64, f64) = (0.01, 0.8);
+/// Resolution of TCP timestamps in nanoseconds. A packet that waited for less time found an empty queue.
+const TICK: u64 = 1_000_000;
 
 /// Direction of traffic, relative to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +52,9 @@ struct Host {
     packets: [[u64; 2]; 2],
     /// Times of the most recent packets.
     passed: [VecDeque<u64>; 2],
+    /// For each packet, the number of packets that were in the queue in front of the point of capture when the packet
+    /// entered it.
+    lengths: [Sketch; 2],
     /// IPv4 identifications of the packets that the host sent.
     ids: Ids,
 }
@@ -95,8 +104,15 @@ impl Loads {
         }
     }
 
-    /// Records a packet from one host to another.
-    pub(crate) fn passed(&mut self, segment: &Segment, from: Option<usize>, to: Option<usize>) {
+    /// Records a packet from one host to another, which was queued for `waited` nanoseconds. Returns the number of packets
+    /// that it found in the queue; `None` if the number is unknown or not needed.
+    pub(crate) fn passed(
+        &mut self,
+        segment: &Segment,
+        from: Option<usize>,
+        to: Option<usize>,
+        waited: Option<u64>,
+    ) -> Option<u64> {
         let (at, is_data) = (segment.at, segment.len > 0);
         for (host, way) in [(to, Towards::Host), (from, Towards::Network)] {
             let Some(host) = host else { continue };
@@ -110,6 +126,22 @@ impl Loads {
         if let (Some(host), Some(id)) = (from, segment.ip_id) {
             self.hosts[host].ids.add(id, None);
         }
+        let ends = [(from?, Towards::Network), (to?, Towards::Host)];
+        let is_mixed = |(host, way): (usize, Towards)| {
+            let [data, others] = self.hosts[host].packets[way as usize];
+            (MIXED.0..MIXED.1).contains(&(data as f64 / (data + others) as f64))
+        };
+        let waited = waited.filter(|_| ends.into_iter().any(is_mixed))?;
+        let found = if waited < TICK { 0 } else { self.packets_between(from, to, at.saturating_sub(waited), at)? };
+        for (host, way) in ends {
+            self.hosts[host].lengths[way as usize].add(found as f64);
+        }
+        Some(found)
+    }
+
+    /// Returns the lengths of the queue that packets of a host found, in packets; `None` without packets.
+    pub(crate) fn lengths(&self, host: IpAddr, way: Towards) -> Option<&Sketch> {
+        Some(&self.of(host)?.lengths[way as usize])
     }
 
     /// Returns the number of packets between `since` and `until` that `from` sent, or that `to` received if this number
