@@ -4,6 +4,7 @@ the authors' code. The tests use one seed."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -108,7 +109,8 @@ def test_section_9_filters_acks_as_implemented(paper: Paper) -> None:
     for experiment in (bursts.BURST_SWEEP, section9.IMPLEMENTED_TWO_WAY):
         for case in experiment.cases:
             scenario = Scenario.load(paper.folder / "scenarios" / case.scenario).with_(**case.overrides)
-            queue = next(link["up"]["queue"] for link in scenario.resolved["links"] if link["name"] == "link")
+            links: list[Any] = scenario.resolved["links"]
+            queue = next(link["up"]["queue"] for link in links if link["name"] == "link")
             filtered = str(case.labels["scheme"]).startswith("af_")
             assert (queue["kind"] == "ack_filter") == filtered
             assert not filtered or (queue["rule"], queue["below"]) == ("window", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -112,7 +114,8 @@ def test_every_channel_of_fwp_is_that_of_section_3_3():
     """Four MIMO streams with one aggregation queue each, 600 Mbit/s in total, 32 frames per aggregate (table 3.1)."""
     folder = load("havey2015").folder / "scenarios"
     for name in ("stations.toml", "repair.toml"):
-        (channel,) = lop.Scenario.load(folder / name).resolved["media"]
+        media: list[Any] = lop.Scenario.load(folder / name).resolved["media"]
+        (channel,) = media
         assert (channel["rate_bps"], channel["aggregation_queues"], channel["ampdu"]) == (600_000_000, 4, 32)
     path = lop.Scenario.load(folder / "repair.toml").resolved["links"][0]["down"]
     assert (path["rate_bps"], path["delay_s"]) == (600_000_000, 0.02)
