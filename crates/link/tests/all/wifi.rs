@@ -277,7 +277,8 @@ fn each_setting_has_a_largest_and_a_smallest_value() {
     for (least, most, is_valid) in [(1, 1, true), (0, 1, false), (2, 1, false), (1, 32_767, true), (1, 32_768, false)] {
         assert_eq!(valid(&|wifi| (wifi.cw_min, wifi.cw_max) = (least, most)), is_valid, "{least} to {most}");
     }
-    let ranges: [(&str, u32, u32, fn(&mut WifiConfig, u32)); 5] = [
+    type Set = fn(&mut WifiConfig, u32);
+    let ranges: [(&str, u32, u32, Set); 5] = [
         ("aifsn", 1, 15, |wifi, value| wifi.aifsn = value),
         ("retries", 0, 255, |wifi, value| wifi.retries = value),
         ("ampdu", 1, 1024, |wifi, value| wifi.ampdu = value),
