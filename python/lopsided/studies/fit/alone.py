@@ -45,7 +45,7 @@ STEPS = 3
 ALIKE = 1.0
 """A discipline is reported as possible if its distance from the log exceeds the smallest distance by at most this
 number of tolerances."""
-SPARSE = ("fq_codel", "cake")
+SPARSE = ("fq_codel", "fq_pie", "cake")
 """Disciplines that send the packets of a ping before the packets of bulk flows."""
 _NAMES: Mapping[Way, str] = {"down": "download", "up": "upload"}
 

@@ -39,7 +39,7 @@ THINNED = 0.15
 ACK that it forwards."""
 GUESSED = 0.4
 """Standard deviation of the logarithm of a value that was not measured."""
-AQMS = ("codel", "fq_codel", "pie", "cake")
+AQMS = ("codel", "fq_codel", "pie", "fq_pie", "cake")
 QUEUES = ("fifo", *AQMS)
 RED_SHARES = (3, 12)
 """Upper threshold and limit of a RED queue, as multiples of the lower threshold (as in the example in tc-red(8))."""
@@ -309,7 +309,7 @@ class Draft:
             if buffer is None:
                 return {"kind": "fifo", "limit": "1000 packets"}
             return {"kind": "fifo", "limit": f"{max(2, round(buffer / PACKET))} packets"}
-        marking = {"ecn": True} if self.ecn and kind in ("codel", "fq_codel", "pie", "red") else {}
+        marking = {"ecn": True} if self.ecn and kind in ("codel", "fq_codel", "pie", "fq_pie", "red") else {}
         if kind == "red":
             low = round(values[f"threshold.{way}"])
             most, limit = (share * low for share in RED_SHARES)
