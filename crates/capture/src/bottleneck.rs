@@ -90,8 +90,12 @@ const VARIED_PACKETS: f64 = 40.0;
 const FULL_QUANTILE: f64 = 0.75;
 const LENGTH_QUANTILE: f64 = 0.995;
 const FULL_SHARE: f64 = 0.1;
-const FULL_PACKETS: f64 = 2.0;
+const FULL_PACKETS: f64 = 2.5;
 const FULL_LOSSES: f64 = 0.4;
+/// Stronger sign of a drop-tail queue: from the median to the 90 % quantile, the numbers of packets at losses differ from
+/// the full length by at most the larger of this number of packets and this share.
+const ALIKE_PACKETS: f64 = 1.2;
+const ALIKE_SHARE: f64 = 0.05;
 /// Number of packets of a buffer below which an error of one packet is too large.
 const SHORT: f64 = 10.0;
 /// Varying delays at losses indicate an AQM only if at least this share of the packets carries data.
@@ -166,16 +170,14 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     // already left the queue, so the full buffer is one packet larger.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
     let place_ms = if place.is_nan() { 0.0 } else { place };
-    let mut discipline = discipline(data, longest_wait_ms, place_ms, is_mixed);
-    let mut full = None;
-    if discipline == Discipline::Unknown && is_mixed {
-        let is_varied = has_spike(data, connection.vantage(sender)) || varies(data);
-        (discipline, full) = match loads.lengths(host, way) {
-            _ if is_varied => (Discipline::Aqm, None),
-            Some(lengths) => by_length(&data.packets_at_hole, lengths),
-            None => (Discipline::Unknown, None),
-        };
-    }
+    let shared = loads.lengths(host, way).filter(|_| loads.data_share(host, way) < SHARED);
+    let (by_length, full) = shared.map_or((Discipline::Unknown, None), |all| by_length(&data.packets_at_hole, all));
+    let (discipline, full) = match discipline(data, longest_wait_ms, place_ms, is_mixed) {
+        Some(found) => (found, None),
+        None if by_length == Discipline::DropTail && is_usually_full(&data.packets_at_hole) => (by_length, full),
+        None if !is_mixed || has_spike(data, connection.vantage(sender)) || varies(data) => (Discipline::Aqm, None),
+        None => (by_length, full),
+    };
     let at_loss = match full_packets(data) {
         // Near the receiver, the packets before the point of capture include the packet in transmission. Elsewhere, the
         // number is uncertain by one packet, so a short buffer is unknown.
@@ -304,32 +306,32 @@ fn longest(data: &Direction, wait: impl Fn(&Bin) -> Spread) -> f64 {
     waits.quantile(0.98)
 }
 
-/// Returns the discipline of the queue. `place_ms` is the transmission time of a full packet, or 0 if unknown;
-/// `is_mixed` is true if most packets in the queue are ACKs.
-fn discipline(data: &Direction, longest_ms: f64, place_ms: f64, is_mixed: bool) -> Discipline {
+/// Returns the discipline of the queue that queueing delays show; `None` if they vary. `place_ms` is the transmission time
+/// of a full packet, or 0 if unknown; `is_mixed` is true if most packets in the queue are ACKs.
+fn discipline(data: &Direction, longest_ms: f64, place_ms: f64, is_mixed: bool) -> Option<Discipline> {
     // CE marks are set only by an AQM (RFC 3168, section 5).
     if data.ecn.0 + data.ecn.2 > 0 {
-        return Discipline::Aqm;
+        return Some(Discipline::Aqm);
     }
     let losses = data.wait_at_loss_ms.count();
     if losses < LOSSES {
-        return Discipline::Unknown;
+        return Some(Discipline::Unknown);
     }
     let again = data.retransmitted_segments as f64 / data.data_segments.max(1) as f64;
     if longest_ms < BUSY_MS {
-        return if again >= POLICED { Discipline::Policer } else { Discipline::Unknown };
+        return Some(if again >= POLICED { Discipline::Policer } else { Discipline::Unknown });
     }
     let episodes = data.wait_at_episode_ms.count();
     if episodes >= EPISODES && is_always_full(data) {
-        return Discipline::DropTail;
+        return Some(Discipline::DropTail);
     }
     let usual = data.wait_at_episode_ms.quantile(0.5);
     let bound = OVERSHOT[usize::from(is_mixed)] * usual + PACKETS_LONGER * place_ms;
     if episodes >= EPISODES && data.wait_at_loss_ms.share_above(bound) * losses as f64 >= OVERSHOT_LOSSES {
-        return Discipline::Aqm;
+        return Some(Discipline::Aqm);
     }
     if episodes >= EPISODES && !is_mixed && data.rise.quantile(0.5) >= GROWS {
-        return Discipline::Aqm;
+        return Some(Discipline::Aqm);
     }
     // In a drop-tail queue, each loss occurs at the same queue length, which is also the maximum queue length. An AQM
     // drops packets at varying queue lengths, or at a length that the queue exceeds at other times.
@@ -337,14 +339,7 @@ fn discipline(data: &Direction, longest_ms: f64, place_ms: f64, is_mixed: bool) 
     let most = data.data_wait_ms.quantile(0.98) - PACKETS_LONGER * place_ms;
     let is_alike = low >= ALIKE * high && most <= LONGER * high;
     let is_often = episodes >= EPISODES;
-    if is_alike || is_often && (has_wall(data, place_ms) || full_packets(data).is_some()) {
-        Discipline::DropTail
-    } else if is_mixed {
-        // The queueing delay can vary although the number of packets does not.
-        Discipline::Unknown
-    } else {
-        Discipline::Aqm
-    }
+    (is_alike || is_often && (has_wall(data, place_ms) || full_packets(data).is_some())).then_some(Discipline::DropTail)
 }
 
 /// Returns the discipline of a queue of ACKs and data, from the number of packets at losses and the numbers that all
@@ -361,6 +356,13 @@ fn by_length(at_losses: &Sketch, all: &Sketch) -> (Discipline, Option<f64>) {
     } else {
         (Discipline::Unknown, None)
     }
+}
+
+/// Returns true if the numbers of packets at losses are similar. See `ALIKE_PACKETS`.
+fn is_usually_full(at_losses: &Sketch) -> bool {
+    let full = at_losses.quantile(FULL_QUANTILE);
+    let distance = (ALIKE_SHARE * full).max(ALIKE_PACKETS);
+    at_losses.quantile(0.5) >= full - distance && at_losses.quantile(0.9) <= full + distance
 }
 
 /// Returns true if many packets are lost at the longest queueing delay, and many other packets have about this delay.
@@ -435,7 +437,7 @@ mod tests {
     }
 
     fn of(data: &Direction) -> Discipline {
-        discipline(data, 60.0, 2.0, false)
+        discipline(data, 60.0, 2.0, false).unwrap_or(Discipline::Aqm)
     }
 
     #[test]
@@ -481,6 +483,7 @@ mod tests {
         let longer: Vec<u32> = lengths.iter().map(|length| 2 * length).collect();
         assert_eq!(by_length(&at_losses, &sketch(&longer)).0, Discipline::Aqm);
         assert_eq!(by_length(&sketch(&[8, 8]), &sketch(&lengths)).0, Discipline::Unknown);
+        assert!(is_usually_full(&at_losses) && !is_usually_full(&sketch(&[8, 5, 6, 8, 6, 7, 9, 12])));
         let varied = sketch(&[2, 1, 2, 3, 20, 20]);
         assert_eq!(by_length(&varied, &sketch(&lengths)).0, Discipline::Unknown);
     }
