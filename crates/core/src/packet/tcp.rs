@@ -119,21 +119,25 @@ pub struct TcpOptions {
     apart: Option<Box<OptionsApart>>,
 }
 
-/// Options that few segments carry.
+/// Options that few segments carry: SACK blocks, or any set of options. A large network has many segments with SACK
+/// blocks and without other options, so these segments have a small box.
+///
+/// Equal options have equal values: `More` contains at least one option besides SACK blocks, and `Sack` is not empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum OptionsApart {
+    Sack(SackBlocks),
+    More(Box<MoreOptions>),
+}
+
+// The allocator rounds 40 bytes up to 48, and 48 bytes up to 64.
+const _: () = assert!(size_of::<OptionsApart>() <= 40);
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct OptionsApart {
+struct MoreOptions {
     mss: Option<u16>,
     window_scale: Option<u8>,
     sack_permitted: bool,
     sack: SackBlocks,
-    /// `None` if both options are absent.
-    rare: Option<Box<RareOptions>>,
-}
-
-/// Options that most connections never send. They are in a separate box, because a large network has many segments with
-/// SACK blocks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct RareOptions {
     accurate_ecn: Option<AccEcnOption>,
     other: OtherOptions,
 }
@@ -162,25 +166,29 @@ impl TcpOptions {
     /// Returns the MSS option of a SYN; `None` if the segment has no such option.
     #[inline]
     pub fn mss(&self) -> Option<u16> {
-        self.apart.as_ref()?.mss
+        self.more()?.mss
     }
 
     #[inline]
     /// Returns the shift of a SYN's window-scale option; `None` if the segment has no such option.
     pub fn window_scale(&self) -> Option<u8> {
-        self.apart.as_ref()?.window_scale
+        self.more()?.window_scale
     }
 
     #[inline]
     /// True if the segment is a SYN with the SACK-permitted option.
     pub fn sack_permitted(&self) -> bool {
-        self.apart.as_ref().is_some_and(|apart| apart.sack_permitted)
+        self.more().is_some_and(|more| more.sack_permitted)
     }
 
     #[inline]
     /// The SACK blocks.
     pub fn sack(&self) -> &SackBlocks {
-        self.apart.as_ref().map_or(SackBlocks::NONE, |apart| &apart.sack)
+        match self.apart.as_deref() {
+            None => SackBlocks::NONE,
+            Some(OptionsApart::Sack(blocks)) => blocks,
+            Some(OptionsApart::More(more)) => &more.sack,
+        }
     }
 
     #[inline]
@@ -203,7 +211,7 @@ impl TcpOptions {
 
     /// Sets or removes the MSS option.
     pub fn set_mss(&mut self, mss: Option<u16>) {
-        self.change(mss.is_some(), |apart| apart.mss = mss);
+        self.change(mss.is_some(), |more| more.mss = mss);
     }
 
     #[must_use]
@@ -215,7 +223,7 @@ impl TcpOptions {
 
     /// Sets or removes the window-scale option.
     pub fn set_window_scale(&mut self, shift: Option<u8>) {
-        self.change(shift.is_some(), |apart| apart.window_scale = shift);
+        self.change(shift.is_some(), |more| more.window_scale = shift);
     }
 
     #[must_use]
@@ -227,7 +235,7 @@ impl TcpOptions {
 
     /// Sets or removes the SACK-permitted option.
     pub fn set_sack_permitted(&mut self, permitted: bool) {
-        self.change(permitted, |apart| apart.sack_permitted = permitted);
+        self.change(permitted, |more| more.sack_permitted = permitted);
     }
 
     #[must_use]
@@ -244,60 +252,66 @@ impl TcpOptions {
         self
     }
 
-    #[inline]
     /// Sets the SACK blocks.
     pub fn set_sack(&mut self, blocks: SackBlocks) {
-        self.change(!blocks.is_empty(), |apart| apart.sack = blocks);
+        match self.apart.as_deref_mut() {
+            None if !blocks.is_empty() => self.apart = Some(Box::new(OptionsApart::Sack(blocks))),
+            _ => self.change(!blocks.is_empty(), |more| more.sack = blocks),
+        }
     }
 
     /// Appends a SACK block, see [`SackBlocks::push`].
     pub fn push_sack(&mut self, block: SackBlock) {
-        self.change(true, |apart| apart.sack.push(block));
+        self.change(true, |more| more.sack.push(block));
     }
 
     /// Calls `change` on the options other than timestamps. Pass true for `adds` if the change adds an option.
     /// Otherwise a segment without such options stays unchanged.
     #[inline]
-    fn change(&mut self, adds: bool, change: impl FnOnce(&mut OptionsApart)) {
+    fn change(&mut self, adds: bool, change: impl FnOnce(&mut MoreOptions)) {
         if adds || self.apart.is_some() {
             self.change_apart(change);
         }
     }
 
     #[cold]
-    fn change_apart(&mut self, change: impl FnOnce(&mut OptionsApart)) {
-        let apart = self.apart.get_or_insert_default();
-        change(apart);
-        // Free an empty box, so that equal options compare as equal.
-        if **apart == OptionsApart::default() {
-            self.apart = None;
-        }
+    fn change_apart(&mut self, change: impl FnOnce(&mut MoreOptions)) {
+        let mut more = match self.apart.take().map(|apart| *apart) {
+            None => Box::default(),
+            Some(OptionsApart::Sack(sack)) => Box::new(MoreOptions { sack, ..MoreOptions::default() }),
+            Some(OptionsApart::More(more)) => more,
+        };
+        change(&mut more);
+        let sack = std::mem::take(&mut more.sack);
+        let apart = if *more != MoreOptions::default() {
+            more.sack = sack;
+            OptionsApart::More(more)
+        } else if sack.is_empty() {
+            return;
+        } else {
+            OptionsApart::Sack(sack)
+        };
+        self.apart = Some(Box::new(apart));
     }
 
-    /// Calls `change` on the rare options. `adds` is true if the change adds an option.
-    fn change_rare(&mut self, adds: bool, change: impl FnOnce(&mut RareOptions)) {
-        self.change(adds, |apart| {
-            let mut rare = apart.rare.take().unwrap_or_default();
-            change(&mut rare);
-            // Free an empty box, so that equal options compare as equal.
-            apart.rare = (*rare != RareOptions::default()).then_some(rare);
-        });
-    }
-
+    /// The options other than timestamps; `None` if there are only SACK blocks.
     #[inline]
-    fn rare(&self) -> Option<&RareOptions> {
-        self.apart.as_ref()?.rare.as_deref()
+    fn more(&self) -> Option<&MoreOptions> {
+        match self.apart.as_deref()? {
+            OptionsApart::Sack(_) => None,
+            OptionsApart::More(more) => Some(more),
+        }
     }
 
     /// The accurate ECN option.
     #[inline]
     pub fn accurate_ecn(&self) -> Option<&AccEcnOption> {
-        self.rare()?.accurate_ecn.as_ref()
+        self.more()?.accurate_ecn.as_ref()
     }
 
     /// Sets or removes the accurate-ECN option.
     pub fn set_accurate_ecn(&mut self, option: Option<AccEcnOption>) {
-        self.change_rare(option.is_some(), |rare| rare.accurate_ecn = option);
+        self.change(option.is_some(), |more| more.accurate_ecn = option);
     }
 
     /// Returns the options with the given accurate-ECN option; `None` removes it.
@@ -310,12 +324,12 @@ impl TcpOptions {
     /// Returns the options whose kinds have no field in this type.
     #[inline]
     pub fn other(&self) -> &OtherOptions {
-        self.rare().map_or(OtherOptions::NONE, |rare| &rare.other)
+        self.more().map_or(OtherOptions::NONE, |more| &more.other)
     }
 
     /// Sets the options of all kinds for which this type has no field.
     pub fn set_other(&mut self, options: OtherOptions) {
-        self.change_rare(!options.is_empty(), |rare| rare.other = options);
+        self.change(!options.is_empty(), |more| more.other = options);
     }
 
     #[cold]
@@ -336,7 +350,10 @@ impl TcpOptions {
     }
 
     fn len_without_sack(&self) -> u32 {
-        self.len_of_known() + self.other_on_wire().padded_len()
+        match self.more() {
+            None => self.len_of_timestamps(),
+            Some(_) => self.len_of_known() + self.other_on_wire().padded_len(),
+        }
     }
 
     fn len_of_known(&self) -> u32 {
