@@ -2,7 +2,6 @@
 //! bounded.
 
 use lopsided_core::Duration;
-use std::collections::BTreeMap;
 
 /// Number of bits after a value's leading bit that select the value's bucket. With 6 bits, the middle of a bucket
 /// differs from the values in the bucket by at most 0.8 %.
@@ -14,8 +13,8 @@ const PAGE: usize = 1 << PAGE_BITS;
 
 /// A histogram of durations. Durations below 128 ns are exact; longer durations have an error of at most 0.8 %.
 ///
-/// Only pages with a non-zero count have counters. Counters have 16 bits, and their overflows are counted separately. A
-/// histogram takes from a few hundred bytes to 8 kB.
+/// Only pages with a non-zero count have counters. Counters have 8 bits, because most buckets of a large network count a
+/// few durations. Their overflows are counted separately. A histogram takes from a few hundred bytes to 30 kB.
 ///
 /// # Examples
 ///
@@ -36,10 +35,10 @@ pub struct Histogram {
     /// For each page from `first` on, the index of its counters in `counts`; [`NOWHERE`] if the page has no counters.
     pages: Vec<u16>,
     /// The counters of the allocated pages.
-    counts: Vec<[u16; PAGE]>,
-    /// For each bucket that has overflowed, the number of overflows.
-    #[expect(clippy::box_collection, reason = "most histograms have none")]
-    overflows: Option<Box<BTreeMap<usize, u32>>>,
+    counts: Vec<[u8; PAGE]>,
+    /// The buckets that have overflowed in ascending order, each with the number of its overflows.
+    #[expect(clippy::box_collection, reason = "many histograms have none")]
+    overflows: Option<Box<Vec<(u16, u32)>>>,
 }
 
 /// Marks a page without counters.
@@ -69,12 +68,16 @@ impl Histogram {
     /// Adds `times` overflows of a bucket's counter.
     #[cold]
     fn overflow(&mut self, bucket: usize, times: u32) {
-        *self.overflows.get_or_insert_default().entry(bucket).or_default() += times;
+        let overflows = self.overflows.get_or_insert_default();
+        match overflows.binary_search_by_key(&bucket, |(bucket, _)| usize::from(*bucket)) {
+            Ok(found) => overflows[found].1 += times,
+            Err(place) => overflows.insert(place, (bucket as u16, times)),
+        }
     }
 
     /// Returns the counter of a bucket.
     #[inline]
-    fn counter(&mut self, bucket: usize) -> &mut u16 {
+    fn counter(&mut self, bucket: usize) -> &mut u8 {
         let page = (bucket >> PAGE_BITS) as u32;
         let place = match self.pages.get(page.wrapping_sub(self.first) as usize) {
             Some(&place) if place != NOWHERE => place,
@@ -137,8 +140,8 @@ impl Histogram {
         for (bucket, times) in other.buckets() {
             let counter = self.counter(bucket);
             let sum = u64::from(*counter) + times;
-            *counter = sum as u16;
-            let overflows = (sum >> u16::BITS) as u32;
+            *counter = sum as u8;
+            let overflows = (sum >> u8::BITS) as u32;
             if overflows > 0 {
                 self.overflow(bucket, overflows);
             }
@@ -158,10 +161,14 @@ impl Histogram {
 }
 
 impl Histogram {
-    /// Returns the count of a bucket: its 16-bit counter plus 2^16 for each overflow.
-    fn times(&self, bucket: usize, counter: u16) -> u64 {
-        let overflows = self.overflows.as_ref().and_then(|overflows| overflows.get(&bucket)).copied().unwrap_or(0);
-        u64::from(overflows) << u16::BITS | u64::from(counter)
+    /// Returns the count of a bucket: its 8-bit counter plus 2^8 for each overflow.
+    fn times(&self, bucket: usize, counter: u8) -> u64 {
+        let found = |overflows: &Vec<(u16, u32)>| {
+            let found = overflows.binary_search_by_key(&bucket, |(bucket, _)| usize::from(*bucket)).ok()?;
+            Some(overflows[found].1)
+        };
+        let overflows = self.overflows.as_deref().and_then(found).unwrap_or(0);
+        u64::from(overflows) << u8::BITS | u64::from(counter)
     }
 }
 
@@ -241,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_of_16_bits_may_overflow() {
+    fn counters_of_8_bits_may_overflow() {
         let mut many = Histogram::default();
         (0..70_000).for_each(|_| many.add(Duration::from_nanos(5)));
         (0..70_001).for_each(|_| many.add(Duration::from_nanos(9)));
