@@ -410,7 +410,7 @@ impl<H: Node> Network<H> {
     #[inline]
     fn wake(&mut self, index: usize) {
         let node = NodeId(index as u32);
-        let merge_point = self.places[index].row.merge_point;
+        let merge_point = self.places[index].row.merge_point();
         // The link must have received every packet that entered by now before it computes departures.
         if let Some(merge_point) = merge_point {
             self.admit(merge_point as usize, self.now);
@@ -487,7 +487,7 @@ impl<H: Node> Network<H> {
     /// Updates the node's entry in the event queue with its current event time.
     pub(crate) fn rearm(&mut self, node: NodeId) {
         let place = &self.places[node.index()];
-        let due = self.due(place.row.merge_point, place.node.poll_timeout());
+        let due = self.due(place.row.merge_point(), place.node.poll_timeout());
         self.queue.set(node.index(), due);
     }
 

@@ -75,10 +75,7 @@ pub(crate) struct Place<H> {
 /// The relation of a link to its leaders and followers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
-    /// The only leader of this link; `None` if the link has no leader or several leaders.
-    pub follows: Option<NodeId>,
-    /// Index of the merge point in front of this link; `None` unless the link has several leaders.
-    pub merge_point: Option<u32>,
+    pub leaders: Leaders,
     /// Index in `Network::next_hops` of the table of the router behind this link; `u32::MAX` if this link is not a
     /// leader.
     pub leads_by: u32,
@@ -86,7 +83,27 @@ pub(crate) struct Row {
 
 impl Row {
     /// The value for a node that is neither a leader nor a follower.
-    pub const APART: Row = Row { follows: None, merge_point: None, leads_by: u32::MAX };
+    pub const APART: Row = Row { leaders: Leaders::None, leads_by: u32::MAX };
+
+    /// Index of the merge point in front of this link; `None` unless the link has several leaders.
+    #[inline(always)]
+    pub fn merge_point(&self) -> Option<u32> {
+        if let Leaders::Several(merge_point) = self.leaders { Some(merge_point) } else { None }
+    }
+
+    /// The only leader of this link; `None` if the link has no leader or several leaders.
+    pub fn follows(&self) -> Option<NodeId> {
+        if let Leaders::One(leader) = self.leaders { Some(leader) } else { None }
+    }
+}
+
+/// The leaders of a link.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Leaders {
+    None,
+    One(NodeId),
+    /// Several leaders, with the index of the merge point in front of the link.
+    Several(u32),
 }
 
 /// The far end of port 0 of a node that has no ports.

@@ -136,11 +136,11 @@ impl<H: Node> Network<H> {
         for _ in 0..self.places.len() {
             let place = &self.places[link.index()];
             let NetNode::Link(node) = &place.node else { return None };
-            if let Some(shared) = place.row.merge_point {
+            if let Some(shared) = place.row.merge_point() {
                 return Some((Source::Shared(shared as usize), delay));
             }
             delay += node.delay();
-            match (place.row.follows, &senders[link.index()][..]) {
+            match (place.row.follows(), &senders[link.index()][..]) {
                 (Some(leader), _) => link = leader,
                 (None, [from]) if matches!(self.node(*from), NetNode::Host(_)) => {
                     return Some((Source::Host(*from), delay));

@@ -13,7 +13,7 @@
 use super::Network;
 use crate::merge_point::MergePoint;
 use crate::next_hop::{NextHop, NextHops};
-use crate::node::NetNode;
+use crate::node::{Leaders, NetNode};
 use lopsided_core::{Duration, EventMask, Node, NodeId};
 use std::sync::Arc;
 
@@ -49,10 +49,10 @@ impl<H: Node> Network<H> {
             match leaders[..] {
                 // A drop-tail link delivers packets in the order in which they entered. Packets from one leader
                 // therefore need no sorting.
-                [leader] => row.follows = Some(leader),
+                [leader] => row.leaders = Leaders::One(leader),
                 _ => {
                     // Packets from several leaders must be sorted by time.
-                    row.merge_point = Some(self.merge_points.len() as u32);
+                    row.leaders = Leaders::Several(self.merge_points.len() as u32);
                     self.merge_points.push((follower, MergePoint::new(delay)));
                     merging.push(leaders.clone());
                 }
@@ -124,7 +124,7 @@ impl<H: Node> Network<H> {
         NextHops::new(node.routes(), |port| {
             let next = self.wire(router, port).node;
             let row = &self.places[next.index()].row;
-            NextHop::new(next, row.follows, row.merge_point)
+            NextHop::new(next, row.follows(), row.merge_point())
         })
     }
 }
