@@ -11,6 +11,7 @@ use lopsided_spec::ValueType::Packets;
 use lopsided_spec::{Key, Part, key};
 use lopsided_tcp::StackConfig;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One experiment: a network, its flows, the duration, and the data to record.
 ///
@@ -117,9 +118,9 @@ pub struct FlowSpec {
     /// The transport protocol.
     pub transport: TransportConfig,
     /// TCP settings of the end that sends the data.
-    pub from_stack: StackConfig,
+    pub from_stack: Arc<StackConfig>,
     /// TCP settings of the end that receives the data.
-    pub to_stack: StackConfig,
+    pub to_stack: Arc<StackConfig>,
 }
 
 impl FlowSpec {

@@ -32,8 +32,7 @@ struct Workload {
     queue: u32,
     seconds: u64,
     loss: f64,
-    cc: String,
-    profile: String,
+    stack: Arc<StackConfig>,
     transport: TransportConfig,
     discipline: String,
     stage: bool,
@@ -98,8 +97,8 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
             "flows" => workload.flows = value.parse().map_err(|_| bad(()))?,
             "seconds" => workload.seconds = value.parse().map_err(|_| bad(()))?,
             "loss" => workload.loss = value.parse().map_err(|_| bad(()))?,
-            "cc" => workload.cc = value.to_owned(),
-            "profile" => workload.profile = value.to_owned(),
+            "cc" => Arc::make_mut(&mut workload.stack).cc = value.to_owned(),
+            "profile" => Arc::make_mut(&mut workload.stack).profile = value.to_owned(),
             "transport" => workload.transport = transport(value)?,
             "queue" if ["fifo", "codel", "fq_codel"].contains(&value) => workload.discipline = value.to_owned(),
             "queue" => return Err(format!("no queue {value:?} here: fifo, codel or fq_codel")),
@@ -133,7 +132,6 @@ fn transport(kind: &str) -> Result<TransportConfig, String> {
 
 impl Workload {
     fn new(name: &str, rates: (u64, u64), access: u64, flows: usize, queue: u32, seconds: u64) -> Workload {
-        let (cc, profile) = ("reno".to_owned(), "linux-6.1".to_owned());
         Workload {
             name: name.to_owned(),
             rates,
@@ -142,8 +140,7 @@ impl Workload {
             queue,
             seconds,
             loss: 0.0,
-            cc,
-            profile,
+            stack: Arc::new(StackConfig::new("linux-6.1", "reno")),
             transport: TransportConfig::default(),
             discipline: "fifo".to_owned(),
             stage: false,
@@ -235,8 +232,8 @@ impl Workload {
             stop: Time::ZERO + Duration::from_secs(self.seconds),
             app: AppConfig::default(),
             transport: self.transport.clone(),
-            from_stack: StackConfig::new(&self.profile, &self.cc),
-            to_stack: StackConfig::new(&self.profile, &self.cc),
+            from_stack: Arc::clone(&self.stack),
+            to_stack: Arc::clone(&self.stack),
         }
     }
 }

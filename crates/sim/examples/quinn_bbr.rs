@@ -6,6 +6,7 @@
 
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Monitor, RunOptions};
+use std::sync::Arc;
 
 fn main() {
     let (source, controls): (_, &[_]) = if cfg!(feature = "noq") {
@@ -33,7 +34,7 @@ fn main() {
                 "#
             );
             let mut scenario = Scenario::parse(&text, "quinn", &[]).expect("a valid scenario");
-            scenario.flows[0].from_stack.cc = cc.to_owned();
+            Arc::make_mut(&mut scenario.flows[0].from_stack).cc = cc.to_owned();
             let run = lopsided_sim::run(&scenario, 1, RunOptions::default(), &Monitor::default()).expect("it runs");
             let (sent, lost) = (run.flows.data_segments_out[0], run.links.dropped_packets[0]);
             let (goodput, share) = (run.flows.goodput_bps[0] / 1e6, 100.0 * lost as f64 / sent as f64);

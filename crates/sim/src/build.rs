@@ -18,7 +18,7 @@ use crate::address::{FIRST_HOST, address};
 use crate::error::BuildError;
 use crate::event_log::Places;
 use crate::host::{Host, Interface};
-use crate::labels::{NodeKind, NodeLabel, node_labels};
+use crate::labels::{NodeKind, NodeLabel};
 use crate::options::{MiddleboxPlacement, Outside, Passage, RunOptions};
 use crate::simulation::Simulation;
 use crate::stack::Stacks;
@@ -60,13 +60,13 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let mut nodes = nodes(scenario, &net, hosts, tables, seed, &options)?;
     let mut wires = net.wires();
-    let unnamed = stages::place(scenario, &net, seed, &mut nodes, &mut wires)?;
-    let mut labels = node_labels(scenario);
-    labels.extend(unnamed.into_iter().map(|stage| NodeLabel {
+    let stages = stages::place(scenario, &net, seed, &mut nodes, &mut wires)?.into_iter();
+    let label = |stage: stages::Unnamed| NodeLabel {
         node: stage.node,
         name: format!("{}/{}", scenario.graph.links[stage.hop.link].name, stage.what),
         kind: NodeKind::Stage(stage.hop.dir),
-    }));
+    };
+    let mut labels: Vec<NodeLabel> = stages.map(label).collect();
     // Compute this before the middleboxes are moved into the network.
     let has_middleboxes = !options.middleboxes.is_empty();
     labels.extend(add_middleboxes(scenario, &net, options.middleboxes, &mut nodes, &mut wires)?);
@@ -109,8 +109,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         return Err(BuildError::TooLong { limit: network.horizon() - Time::ZERO });
     }
     let (links, first_link) = (2 * scenario.graph.links.len(), net.first_link());
-    let places = Places::new(&labels);
-    Ok(Simulation { network, flows, links, first_link, places, passages, edges })
+    Ok(Simulation { network, flows, links, first_link, places: Places::default(), unnamed: labels, passages, edges })
 }
 
 /// Creates the nodes of the scenario: hosts, routers, media, and both directions of each link.

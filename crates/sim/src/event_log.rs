@@ -84,7 +84,7 @@ fn row(at: Time, event: &'static str, packet: &Packet) -> EventRow {
 }
 
 /// Names of all nodes as they appear in tables, by node number.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Places(Vec<(Name, &'static str)>);
 
 impl Places {

@@ -2,7 +2,7 @@
 
 use crate::catalogue::Name;
 use crate::host::{DatagramCounts, Host};
-use crate::meter::{DelayStats, Moments, TransferStats};
+use crate::meter::{DelayStats, Moments, TimeWeightedGauge, TransferStats};
 use crate::results::{FlowRow, FlowTable, SampleRow};
 use crate::simulation::{AppSite, FlowSite, Simulation};
 use lopsided_app::TransferConfig;
@@ -10,7 +10,7 @@ use lopsided_core::{Dir, Duration, Time};
 use lopsided_net::Network;
 use lopsided_scenario::{FlowSpec, Scenario};
 use lopsided_tcp::Counters;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The fields of a sample whose changes trigger a new row.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -113,11 +113,15 @@ fn delivered(network: &Network<Host>, site: &FlowSite) -> Delivered {
 }
 
 /// Returns the summaries of all flows.
-pub(crate) fn table(scenario: &Scenario, simulation: &Simulation, tallies: &[TransferStats]) -> FlowTable {
+pub(crate) fn table(
+    scenario: &Scenario,
+    simulation: &Simulation,
+    tallies: &BTreeMap<usize, TransferStats>,
+) -> FlowTable {
     let mut table = FlowTable::with_capacity(scenario.flows.len());
-    let mut words = Words::default();
+    let (mut words, none) = (Words::default(), TransferStats::default());
     for (flow, spec) in scenario.flows.iter().enumerate() {
-        table.push(row(flow, spec, &mut words, simulation, &tallies[flow]));
+        table.push(row(flow, spec, &mut words, simulation, tallies.get(&flow).unwrap_or(&none)));
     }
     table
 }
@@ -143,7 +147,8 @@ fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation,
     // The receiver measures one-way delays, and the sender measures round-trip times.
     let measured_at = if site.datagrams { site.sink } else { site.source };
     let nothing = DelayStats::default();
-    let delays = measured_at.map_or(&nothing, |at| &network.host(at.host).flow_meter(at.app).rtt);
+    let path = measured_at.and_then(|at| network.host(at.host).flow_meter(at.app).path.as_deref());
+    let delays = path.map_or(&nothing, |path| &path.rtt);
     let rtt = delays.all();
     // If the caller controls the clock, the run may end before the flow's stop time.
     let stop = site.stop.min(network.now());
@@ -225,12 +230,13 @@ fn sent(network: &Network<Host>, site: &FlowSite) -> Sent {
     }
     let now = network.now();
     let live = host.infos(app, now);
+    let cwnd = meter.path.as_deref().map_or_else(TimeWeightedGauge::default, |path| path.cwnd);
     Sent {
         counters: host.total(app, now),
         // After the last connection has ended, report its final SRTT.
         srtt: live.first().map_or_else(|| host.last_srtt(app), |info| info.srtt),
-        cwnd_mean: meter.cwnd.mean(now),
+        cwnd_mean: cwnd.mean(now),
         // A maximum of 0 means that the flow never had a connection.
-        cwnd_max: Some(meter.cwnd.max).filter(|cwnd| *cwnd > 0),
+        cwnd_max: Some(cwnd.max).filter(|cwnd| *cwnd > 0),
     }
 }

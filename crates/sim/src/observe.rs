@@ -17,6 +17,7 @@ use lopsided_app::Report;
 use lopsided_core::{Bytes, Dir, DropReason, Duration, MarkReason, NodeId, Time};
 use lopsided_net::{NetNode, Network};
 use lopsided_scenario::Scenario;
+use std::collections::BTreeMap;
 
 /// The time series that a run has recorded so far.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +42,8 @@ pub(crate) struct Recorder {
     transfers: Vec<TransferRow>,
     fetches: Vec<FetchRow>,
     parts: PartTable,
-    /// Statistics of the transfers of each flow, by flow number.
-    tallies: Vec<TransferStats>,
+    /// Statistics of the transfers of each flow that has begun one, by flow number.
+    tallies: BTreeMap<usize, TransferStats>,
     /// State of each flow at its last sample. Empty unless flows are sampled at changes.
     last: Vec<flow_row::ChangeKey>,
     log: EventLog,
@@ -67,7 +68,7 @@ impl Recorder {
             transfers: Vec::new(),
             fetches: Vec::new(),
             parts: PartTable::default(),
-            tallies: vec![TransferStats::default(); scenario.flows.len()],
+            tallies: BTreeMap::new(),
             last: vec![flow_row::ChangeKey::CLOSED; if record.on_change { scenario.flows.len() } else { 0 }],
             log,
             tcp_log,
@@ -105,13 +106,13 @@ impl Recorder {
         for (end, report) in at_sink {
             match report {
                 // The receiver requested the data, so the receiver reports the start of the transfer.
-                Report::Begun => self.tallies[flow].running_since = Some(end),
+                Report::Begun => self.tally_of(flow).running_since = Some(end),
                 Report::Delivered { size } => {
                     // An aborted transfer has a start but no end, so use the latest start before this end.
                     while let Some(start) = begun.next_if(|start| *start <= end) {
-                        self.tallies[flow].running_since = Some(start);
+                        self.tally_of(flow).running_since = Some(start);
                     }
-                    if let Some(start) = self.tallies[flow].running_since.take() {
+                    if let Some(start) = self.tally_of(flow).running_since.take() {
                         self.complete(flow, "transfer", start, end, size);
                     }
                 }
@@ -121,15 +122,19 @@ impl Recorder {
         }
         // The last start without an end belongs to a transfer that is still running.
         if let Some(start) = begun.last() {
-            self.tallies[flow].running_since = Some(start);
+            self.tally_of(flow).running_since = Some(start);
         }
+    }
+
+    fn tally_of(&mut self, flow: usize) -> &mut TransferStats {
+        self.tallies.entry(flow).or_default()
     }
 
     fn complete(&mut self, flow: usize, what: &'static str, start: Time, end: Time, size: Bytes) {
         let completion_s = (end - start).as_secs_f64();
         // Parts of a web page have their own rows, but are not transfers of the flow.
         if matches!(what, "transfer" | "page" | "fetch") {
-            self.tallies[flow].done.add(completion_s);
+            self.tally_of(flow).done.add(completion_s);
         }
         // If samples are off, the run keeps only the summaries of transfers and no rows.
         if self.interval.is_some() {
@@ -139,8 +144,9 @@ impl Recorder {
     }
 
     /// Takes all samples if `now` is a sampling time.
-    pub fn observe(&mut self, now: Time, simulation: &mut Simulation) {
+    pub fn observe(&mut self, now: Time, scenario: &Scenario, simulation: &mut Simulation) {
         let Some(interval) = self.interval.filter(|_| self.next == Some(now)) else { return };
+        simulation.name_nodes(scenario);
         self.next = Some(now + interval);
         for (flow, site) in simulation.flows.iter().enumerate() {
             let rtt = take_delays(&mut simulation.network, site);
@@ -218,6 +224,7 @@ impl Recorder {
         // Collect the reports that applications have made since the last slice of the run.
         self.gather(&mut simulation);
         simulation.network.free_reserves();
+        simulation.name_nodes(scenario);
         let mut links = LinkTable::with_capacity(simulation.links);
         for link in 0..simulation.links {
             links.push(link_row(link, scenario, &mut simulation));

@@ -211,7 +211,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         });
         let now = self.now();
         if advanced == Ok(Advanced::Paused) {
-            self.observer.observe(now, &mut self.simulation);
+            self.observer.observe(now, &self.scenario, &mut self.simulation);
         }
         self.result(now)
     }
@@ -233,7 +233,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
                 return Ok(Advanced::Paused);
             }
             if stop == next {
-                self.observer.observe(next, &mut self.simulation);
+                self.observer.observe(next, &self.scenario, &mut self.simulation);
                 self.hear();
                 // The last sample is taken at the end.
                 self.ended = next == end;

@@ -3,9 +3,11 @@
 use crate::catalogue::Name;
 use crate::event_log::Places;
 use crate::host::Host;
+use crate::labels::{NodeLabel, node_labels};
 use crate::options::Passage;
 use lopsided_core::{NodeId, Time};
 use lopsided_net::Network;
+use lopsided_scenario::Scenario;
 
 /// A network, with the node numbers of its links and the locations of its flows.
 #[derive(Debug)]
@@ -17,8 +19,10 @@ pub(crate) struct Simulation {
     pub links: usize,
     /// Node number of the first link direction.
     pub first_link: usize,
-    /// Names of all nodes.
+    /// Names of all nodes; empty until [`Simulation::name_nodes`].
     pub places: Places,
+    /// Names of the nodes that the scenario does not name.
+    pub unnamed: Vec<NodeLabel>,
     /// The edges of each passage, in the order of the options.
     pub passages: Vec<Passage>,
     /// The edge of each outside host, in the order of the options.
@@ -26,6 +30,15 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
+    /// Names all nodes, before the first row of a table. A run of many flows does not need the names until its end.
+    pub fn name_nodes(&mut self, scenario: &Scenario) {
+        if self.places.len() == 0 {
+            let mut labels = node_labels(scenario);
+            labels.append(&mut self.unnamed);
+            self.places = Places::new(&labels);
+        }
+    }
+
     /// Returns the node of a link direction. Directions 0 and 1 are down and up of the first link, and so on.
     pub fn link_node(&self, link: usize) -> NodeId {
         NodeId((self.first_link + link) as u32)

@@ -8,10 +8,9 @@ use lopsided_tcp::{Profile, RunControllers, StackConfig};
 use std::fmt;
 use std::sync::Arc;
 
-/// TCP settings of one end of a flow. All connections at this end use them.
-#[derive(Clone)]
+/// TCP settings of one end of a flow. All connections at this end use them, and flows with equal settings share them.
 pub(crate) struct Stack {
-    /// The profile, shared by all flows with equal settings.
+    /// The profile.
     pub profile: Arc<Profile>,
     /// Creates the congestion control of a connection.
     pub make_controller: ControllerFactory,
@@ -29,32 +28,28 @@ impl fmt::Debug for Stack {
 #[derive(Debug)]
 pub(crate) struct Stacks<'a> {
     controllers: &'a RunControllers,
-    /// All profiles created so far. Usually even thousands of flows share a few profiles.
-    profiles: Vec<Arc<Profile>>,
+    /// All stacks created so far. Usually even thousands of flows share a few stacks.
+    known: Vec<(&'a StackConfig, Arc<Stack>)>,
 }
 
 impl<'a> Stacks<'a> {
     pub fn new(controllers: &'a RunControllers) -> Stacks<'a> {
-        Stacks { controllers, profiles: Vec::new() }
+        Stacks { controllers, known: Vec::new() }
     }
 
-    pub fn stack(&mut self, flow: &FlowSpec, config: &StackConfig) -> Result<Stack, BuildError> {
+    pub fn stack(&mut self, flow: &FlowSpec, config: &'a StackConfig) -> Result<Arc<Stack>, BuildError> {
+        // Search from the end, because consecutive flows mostly have the same settings.
+        if let Some((_, stack)) = self.known.iter().rev().find(|(known, _)| *known == config) {
+            return Ok(Arc::clone(stack));
+        }
         let Some(profile) = config.to_profile() else {
             return Err(BuildError::UnknownProfile { flow: flow.name.clone(), profile: config.profile.clone() });
         };
         let Some(make_controller) = self.controllers.get(&config.cc) else {
             return Err(BuildError::UnknownController { flow: flow.name.clone(), cc: config.cc.clone() });
         };
-        Ok(Stack { profile: self.share(profile), make_controller, mtu: config.mtu() })
-    }
-
-    fn share(&mut self, profile: Profile) -> Arc<Profile> {
-        // Search from the end, because consecutive flows mostly have the same settings.
-        if let Some(known) = self.profiles.iter().rev().find(|known| ***known == profile) {
-            return known.clone();
-        }
-        let shared = Arc::new(profile);
-        self.profiles.push(shared.clone());
-        shared
+        let stack = Arc::new(Stack { profile: Arc::new(profile), make_controller, mtu: config.mtu() });
+        self.known.push((config, Arc::clone(&stack)));
+        Ok(stack)
     }
 }

@@ -16,6 +16,7 @@ use crate::value;
 use lopsided_core::{Dir, Duration, Time};
 use lopsided_tcp::StackConfig;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Maximum number of flows. A larger number is assumed to be a typing error.
 const MOST_FLOWS: usize = 100_000;
@@ -98,7 +99,7 @@ impl<'t> Common<'_, 't> {
             let _ = read(flow, "cc", |node| congestion_control(node, self.controllers), report);
         }
         self.refuse_stack_keys(flow, &part, report);
-        let mut stacks: BTreeMap<(usize, bool), StackConfig> = BTreeMap::new();
+        let mut stacks: BTreeMap<(usize, bool), Arc<StackConfig>> = BTreeMap::new();
         for copy in 0..count {
             let name = if count > 1 { format!("{group_name}.{}", copy + 1) } else { group_name.to_owned() };
             // A name identifies a random stream and a row of results, so it must be unique.
@@ -114,7 +115,7 @@ impl<'t> Common<'_, 't> {
             let (Some(from), Some(to)) = (pick(&senders, copy), pick(&receivers, copy)) else { continue };
             let Some(path) = self.path(flow, from, to, report) else { continue };
             let mut stack = |host: usize, sends: bool, report: &mut Report<'_>| {
-                stacks.entry((host, sends)).or_insert_with(|| self.stack(flow, host, sends, report)).clone()
+                stacks.entry((host, sends)).or_insert_with(|| Arc::new(self.stack(flow, host, sends, report))).clone()
             };
             let (from_stack, to_stack) = (stack(from, true, report), stack(to, false, report));
             // All copies have the same transport and application, so check only the first copy.

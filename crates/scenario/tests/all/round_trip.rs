@@ -253,8 +253,8 @@ fn flow(number: usize) -> impl Strategy<Value = FlowSpec> {
             stop: Time::from_nanos(start + length),
             app,
             transport: TransportConfig::default(),
-            from_stack,
-            to_stack,
+            from_stack: from_stack.into(),
+            to_stack: to_stack.into(),
         }
     })
 }

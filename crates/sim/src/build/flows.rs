@@ -2,23 +2,24 @@
 
 use crate::address::address;
 use crate::error::BuildError;
-use crate::host::{AppSlot, ConnectionFactory, FlowMeter, Host, MAX_SERVICES, Remote};
+use crate::host::{AppSlot, ConnectionFactory, FlowMeter, Host, MAX_SERVICES};
 use crate::options::RunOptions;
 use crate::simulation::{AppSite, FlowSite};
-use crate::stack::{Stack, Stacks};
+use crate::stack::Stacks;
 use lopsided_app::{AppError, FlowContext, OnReady, Side, TransportEnd};
 use lopsided_core::{Duration, FlowId, NodeId, Rng, Time};
 use lopsided_scenario::FlowSpec;
+use lopsided_tcp::{Endpoint, StackConfig};
 use std::net::SocketAddr;
 
 /// Installs the two applications of a flow on their hosts.
-pub(super) fn place_flow(
+pub(super) fn place_flow<'a>(
     flow: FlowId,
-    spec: &FlowSpec,
+    spec: &'a FlowSpec,
     duration: Duration,
     seed: u64,
     options: &RunOptions,
-    stacks: &mut Stacks<'_>,
+    stacks: &mut Stacks<'a>,
     hosts: &mut [Host],
 ) -> Result<FlowSite, BuildError> {
     let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
@@ -29,14 +30,14 @@ pub(super) fn place_flow(
         FlowContext { name: spec.name.clone(), start, stop: spec.stop.min(end), opening: spec.transport.opening() };
     let pair = spec.app.build(&context, &options.applications).map_err(|error| no_app(spec, &error))?;
     let (from_ready, to_ready) = (pair.from.on_ready(), pair.to.on_ready());
-    let mut slot = |side: Side, port: Option<u16>, remote: Option<Remote>| -> Result<AppSlot, BuildError> {
+    let mut slot = |side: Side, port: Option<u16>, remote: Option<Endpoint>| -> Result<AppSlot, BuildError> {
         let (host, stack, name, on_ready) = match side {
             Side::From => (spec.from, &spec.from_stack, "from", from_ready),
             Side::To => (spec.to, &spec.to_stack, "to", to_ready),
         };
         let foreign = match (pair.datagrams, spec.transport.is_tcp(), port) {
             (false, false, Some(port)) => {
-                let Stack { make_controller, .. } = stacks.stack(spec, stack)?;
+                let make_controller = stacks.stack(spec, stack)?.make_controller.clone();
                 let end = TransportEnd {
                     opens: remote.is_some(),
                     sends: side == Side::From,
@@ -46,7 +47,7 @@ pub(super) fn place_flow(
                     rng: role(&format!("{}/{name}", spec.transport.kind())),
                     cc: stack.cc.clone(),
                     make_controller,
-                    stack: stack.clone(),
+                    stack: StackConfig::clone(stack),
                 };
                 spec.transport.build(&end).map_err(|what| no_transport(spec, what))?
             }
@@ -89,7 +90,7 @@ pub(super) fn place_flow(
         true => Some(hosts[host_of(waits)].add_app(waiting_app, slot(waits, Some(port), None)?)),
         false => None,
     };
-    let remote = Remote { addr: address(host_of(waits)), port };
+    let remote = Endpoint { addr: address(host_of(waits)), port };
     // A TCP connection gets an ephemeral port when it opens. Other transports use one port for the whole run.
     let local = match pair.datagrams || !spec.transport.is_tcp() {
         true => Some(hosts[host_of(opens)].open_datagrams().ok_or_else(|| too_many(spec))?),

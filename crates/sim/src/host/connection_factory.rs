@@ -6,20 +6,13 @@ use lopsided_tcp::{ConnConfig, Endpoint, PathMtu, Remembered};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The far end of a connection or datagram flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Remote {
-    pub addr: IpAddr,
-    pub port: u16,
-}
-
 /// Creates the configurations of connections for one end of a flow.
 #[derive(Debug)]
 pub(crate) struct ConnectionFactory {
     /// The address of the host.
     pub local: IpAddr,
     /// The TCP settings.
-    pub stack: Stack,
+    pub stack: Arc<Stack>,
     /// Random numbers for initial sequence numbers.
     pub isn_rng: Rng,
 }
@@ -30,17 +23,16 @@ impl ConnectionFactory {
     pub fn config(
         &mut self,
         local_port: u16,
-        remote: Remote,
+        remote: Endpoint,
         path_mtu: Option<PathMtu>,
         remembered: Option<&Remembered>,
     ) -> ConnConfig {
-        let Stack { profile, make_controller, mtu } = &self.stack;
+        let Stack { profile, make_controller, mtu } = &*self.stack;
         // All connections share one profile. A connection gets its own copy only if the metrics of earlier connections
         // change the settings.
         let warmed = remembered.and_then(|remembered| remembered.apply(profile)).map(Arc::new);
         let profile = warmed.unwrap_or_else(|| Arc::clone(profile));
         let local = Endpoint { addr: self.local, port: local_port };
-        let remote = Endpoint { addr: remote.addr, port: remote.port };
         // RFC 9293, section 3.4.1: a random ISN. It comes from the flow's own random stream, so other flows do not
         // affect it.
         let iss = self.isn_rng.next_u64() as u32;

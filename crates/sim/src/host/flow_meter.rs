@@ -8,12 +8,8 @@ use lopsided_tcp::{Connection, Counters};
 /// The measurements of one end of a flow.
 #[derive(Debug, Default)]
 pub(crate) struct FlowMeter {
-    /// RTT samples of single segments, or one-way delays of datagrams.
-    pub rtt: DelayStats,
-    /// Sum of the congestion windows of all connections, over time.
-    pub cwnd: TimeWeightedGauge,
-    /// The current sum of the congestion windows, in bytes.
-    cwnd_sum: u64,
+    /// Delays and windows; `None` before the first value, because most flows measure them at only one end.
+    pub path: Option<Box<PathMeter>>,
     /// Measurements of ended connections; `None` if there are none.
     pub past: Option<Box<Past>>,
     /// Bytes that the application read. For datagrams: bytes of the IP packets that arrived.
@@ -22,6 +18,17 @@ pub(crate) struct FlowMeter {
     pub datagrams: Option<Box<DatagramCounts>>,
     /// Reports of the application that have not been collected yet.
     reports: Vec<(Time, Report)>,
+}
+
+/// The delays and the congestion windows of a flow.
+#[derive(Debug, Default)]
+pub(crate) struct PathMeter {
+    /// RTT samples of single segments, or one-way delays of datagrams.
+    pub rtt: DelayStats,
+    /// Sum of the congestion windows of all connections, over time.
+    pub cwnd: TimeWeightedGauge,
+    /// The current sum of the congestion windows, in bytes.
+    cwnd_sum: u64,
 }
 
 /// Measurements of ended connections.
@@ -55,27 +62,7 @@ pub(crate) struct Counted {
     cwnd: u64,
 }
 
-impl FlowMeter {
-    /// Starts to count a new connection.
-    pub fn open(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
-        *counted = Counted::default();
-        self.set_cwnd(now, connection, counted);
-    }
-
-    /// Updates the window and the RTT samples after a segment. If one ACK yields several samples, the histogram counts
-    /// the mean of the samples.
-    #[inline(always)]
-    pub fn watch(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
-        self.set_cwnd(now, connection, counted);
-        let stats = connection.rtt_stats();
-        // The connection stores totals, so the values of this segment are the difference from the previous call.
-        let (count, sum) = (stats.count - counted.rtt.0, stats.sum_ns - counted.rtt.1);
-        if let Some(mean) = sum.checked_div(count) {
-            counted.rtt = (stats.count, stats.sum_ns);
-            self.rtt.count(Duration::from_nanos(mean), count as u32);
-        }
-    }
-
+impl PathMeter {
     #[inline]
     fn set_cwnd(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
         let cwnd = connection.cwnd().get();
@@ -84,17 +71,47 @@ impl FlowMeter {
         counted.cwnd = cwnd;
         self.cwnd.set(now, self.cwnd_sum);
     }
+}
+
+impl FlowMeter {
+    /// Returns the delays and windows, to be changed.
+    #[inline]
+    pub fn path_mut(&mut self) -> &mut PathMeter {
+        self.path.get_or_insert_default()
+    }
+
+    /// Starts to count a new connection.
+    pub fn open(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
+        *counted = Counted::default();
+        self.path_mut().set_cwnd(now, connection, counted);
+    }
+
+    /// Updates the window and the RTT samples after a segment. If one ACK yields several samples, the histogram counts
+    /// the mean of the samples.
+    #[inline(always)]
+    pub fn watch(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
+        let path = self.path_mut();
+        path.set_cwnd(now, connection, counted);
+        let stats = connection.rtt_stats();
+        // The connection stores totals, so the values of this segment are the difference from the previous call.
+        let (count, sum) = (stats.count - counted.rtt.0, stats.sum_ns - counted.rtt.1);
+        if let Some(mean) = sum.checked_div(count) {
+            counted.rtt = (stats.count, stats.sum_ns);
+            path.rtt.count(Duration::from_nanos(mean), count as u32);
+        }
+    }
 
     /// Counts the end of a connection. `last` is true if the application has no other live connection.
     pub fn close(&mut self, now: Time, connection: &mut Connection, counted: &mut Counted, last: bool) {
         self.absorb(connection, counted);
-        self.cwnd_sum -= counted.cwnd;
+        let path = self.path_mut();
+        path.cwnd_sum -= counted.cwnd;
         counted.cwnd = 0;
         if last {
             // While no connection exists, the window is undefined. A window of 0 would reduce the mean.
-            self.cwnd.pause(now);
+            path.cwnd.pause(now);
         } else {
-            self.cwnd.set(now, self.cwnd_sum);
+            path.cwnd.set(now, path.cwnd_sum);
         }
         let past = self.past.get_or_insert_default();
         past.counters = past.counters + connection.counters();
@@ -104,12 +121,12 @@ impl FlowMeter {
     /// Adds the RTT statistics of a connection to the statistics of the flow.
     pub fn absorb(&mut self, connection: &mut Connection, counted: &mut Counted) {
         counted.rtt = (0, 0);
-        self.rtt.absorb(&connection.take_rtt_stats());
+        self.path_mut().rtt.absorb(&connection.take_rtt_stats());
     }
 
     /// Adds the RTT samples of a foreign transport to the statistics of the flow.
     pub fn take_rtts(&mut self, transport: &mut dyn Transport) {
-        let rtt = &mut self.rtt;
+        let rtt = &mut self.path_mut().rtt;
         transport.take_rtts(&mut |took| rtt.add(took));
     }
 
@@ -122,7 +139,7 @@ impl FlowMeter {
     pub fn datagram_arrived(&mut self, now: Time, sent_at: Time, packet: &Packet) {
         self.datagrams.get_or_insert_default().received += 1;
         self.delivered_bytes += packet.size().get();
-        self.rtt.add(now.saturating_since(sent_at));
+        self.path_mut().rtt.add(now.saturating_since(sent_at));
     }
 
     /// Stores a report of the application.

@@ -2,8 +2,8 @@
 //!
 //! Hosts without such flows never run this code.
 
+use super::Host;
 use super::sockets::{FOREIGN, Io, addresses};
-use super::{Host, Remote};
 use crate::host::ports::Owner;
 use lopsided_app::{SocketEvent, SocketId, TransportInfo};
 use lopsided_core::packet::Delivered;
@@ -12,7 +12,7 @@ use lopsided_core::{
     Cx, DropReason, Duration, Event, EventMask, IpHeader, NewPacket, Packet, Port, TcpEndpoint, Time,
     Transport as Header,
 };
-use lopsided_tcp::{Connection, Counters, TcpInfo};
+use lopsided_tcp::{Connection, Counters, Endpoint, TcpInfo};
 
 impl Host {
     /// Passes a TCP segment without a connection to a foreign transport, or answers it with a reset.
@@ -50,7 +50,7 @@ impl Host {
             Header::Other { .. } => 0,
         };
         // The listening end sends its replies to the source of the first packet.
-        slot.remote.get_or_insert(Remote { addr: packet.src(), port });
+        slot.remote.get_or_insert(Endpoint { addr: packet.src(), port });
         transport.handle_packet(now, packet);
         self.notify_foreign(app, now);
         self.sockets.ready.push(app);
@@ -91,8 +91,8 @@ impl Host {
             if slot.sends {
                 match transport.cwnd() {
                     // The transport has nothing more to send, so its window has its final value for this instant.
-                    Some(cwnd) => slot.meter.cwnd.set(now, cwnd),
-                    None => slot.meter.cwnd.pause(now),
+                    Some(cwnd) => slot.meter.path_mut().cwnd.set(now, cwnd),
+                    None => slot.meter.path_mut().cwnd.pause(now),
                 }
             }
             if self.sockets.trace != TcpEventMask::NONE {

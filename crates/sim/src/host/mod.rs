@@ -32,7 +32,7 @@ mod path_mtu;
 mod ports;
 mod sockets;
 
-pub(crate) use connection_factory::{ConnectionFactory, Remote};
+pub(crate) use connection_factory::ConnectionFactory;
 pub(crate) use flow_meter::{DatagramCounts, FlowMeter};
 pub(crate) use interface::{Interface, TxRing};
 pub(crate) use ports::{FIRST_SERVICE, MAX_SERVICES};
@@ -48,7 +48,7 @@ use lopsided_core::{
     TcpEndpoint, Time, Transport,
 };
 use lopsided_net::Routes;
-use lopsided_tcp::{ConnError, ConnEvent, Connection, Expired, Next, Outgoing, Segment, State, refuse};
+use lopsided_tcp::{ConnError, ConnEvent, Connection, Endpoint, Expired, Next, Outgoing, Segment, State, refuse};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io, addresses};
 use std::net::IpAddr;
@@ -74,12 +74,26 @@ pub struct Host {
     latest: u32,
     /// True if the connection on top of `ready` will send a full-size segment next.
     goes_on: bool,
+    /// `None` for most hosts.
+    rare: Option<Box<Rare>>,
+}
+
+/// State that few hosts need.
+#[derive(Debug, Default)]
+struct Rare {
     /// Resets to send in response to segments without a connection.
     pending_rsts: Vec<PendingRst>,
     /// The last observed window of each application; `None` unless changes of windows are recorded.
     windows: Option<Vec<Option<Window>>>,
-    /// The interface; `None` for most hosts, whose packets enter the link immediately.
+    /// The interface; `None` if packets enter the link immediately.
     interface: Option<Box<Interface>>,
+}
+
+impl Rare {
+    /// True if the host must be polled after every segment.
+    fn needs_poll(&self) -> bool {
+        self.interface.is_some() || self.windows.is_some()
+    }
 }
 
 impl Host {
@@ -91,15 +105,18 @@ impl Host {
             sockets: HostSockets::new(),
             latest: 0,
             goes_on: false,
-            pending_rsts: Vec::new(),
-            windows: None,
-            interface: interface.map(Box::new),
+            rare: interface.map(|interface| Box::new(Rare { interface: Some(Box::new(interface)), ..Rare::default() })),
         }
+    }
+
+    #[inline]
+    fn interface(&self) -> Option<&Interface> {
+        self.rare.as_ref()?.interface.as_deref()
     }
 
     /// Interrupts the run whenever the state or the window of a sender changes.
     pub(crate) fn watch_windows(&mut self) {
-        self.windows = Some(Vec::new());
+        self.rare.get_or_insert_default().windows = Some(Vec::new());
     }
 
     /// Selects the events inside connections that the host publishes. Applies to connections that are created from now
@@ -180,7 +197,7 @@ impl Host {
                 }
             }
         }
-        slot.meter.rtt.take_interval()
+        slot.meter.path.as_deref_mut().map_or_else(Moments::default, |path| path.rtt.take_interval())
     }
 
     /// Returns the connection of a segment. If the segment is a SYN for a listening port, creates the connection.
@@ -189,21 +206,21 @@ impl Host {
         // Most segments belong to the connection of the previous segment.
         let belongs = |conn: &Conn| {
             // Compare the ports first, because comparing addresses takes longer.
-            let ports = conn.local_port == header.dst_port && conn.remote.port == header.src_port;
-            ports && packet.is_from(conn.remote.addr)
+            let (local, remote) = (conn.connection.local(), conn.connection.remote());
+            local.port == header.dst_port && remote.port == header.src_port && packet.is_from(remote.addr)
         };
         if self.sockets.conn(self.latest).is_some_and(belongs) {
             return Some(self.latest);
         }
-        let remote = Remote { addr: packet.src(), port: header.src_port };
+        let remote = Endpoint { addr: packet.src(), port: header.src_port };
         self.latest = self.look_up(header, remote, now)?;
         Some(self.latest)
     }
 
     #[inline(never)]
-    fn look_up(&mut self, header: &TcpHeader, remote: Remote, now: Time) -> Option<u32> {
+    fn look_up(&mut self, header: &TcpHeader, remote: Endpoint, now: Time) -> Option<u32> {
         match self.sockets.ports.owner(header.dst_port)? {
-            Owner::Connection(slot) => (self.sockets.conn(slot)?.remote == remote).then_some(slot),
+            Owner::Connection(slot) => (self.sockets.conn(slot)?.connection.remote() == remote).then_some(slot),
             Owner::Service(app) => {
                 let accepted = &self.sockets.apps[app as usize].accepted;
                 if let Some((_, slot)) = accepted.iter().find(|(from, _)| *from == remote) {
@@ -218,7 +235,7 @@ impl Host {
     }
 
     /// Creates a connection for a listening application. Returns `None` if the application uses datagrams.
-    fn accept(&mut self, app: u32, local_port: u16, remote: Remote, now: Time) -> Option<u32> {
+    fn accept(&mut self, app: u32, local_port: u16, remote: Endpoint, now: Time) -> Option<u32> {
         let factory = self.sockets.apps[app as usize].factory.as_mut()?;
         // A new connection starts with the known path MTU of its destination, and with the metrics that earlier
         // connections stored.
@@ -229,7 +246,7 @@ impl Host {
         let accepted = &mut self.sockets.apps[app as usize].accepted;
         accepted.reserve_exact(usize::from(accepted.is_empty()));
         accepted.push((remote, slot));
-        self.sockets.install(slot, app, connection, local_port, remote, now);
+        self.sockets.install(slot, app, connection, now);
         self.tell(app, SocketId(slot), SocketEvent::Accepted, now);
         Some(slot)
     }
@@ -311,14 +328,14 @@ impl Host {
     #[cold]
     fn look_at_windows(&mut self, cx: &mut Cx<'_>) {
         let at = cx.now();
-        if let Some(mut seen) = self.windows.take() {
+        if let Some(mut seen) = self.rare.as_mut().and_then(|rare| rare.windows.take()) {
             let now: Vec<Option<Window>> = (0..self.apps.len()).map(|app| self.window(app, at)).collect();
             if now != seen {
                 // An interrupt makes the recorder take a sample as soon as this event has been handled.
                 cx.interrupt();
                 seen = now;
             }
-            self.windows = Some(seen);
+            self.rare.get_or_insert_default().windows = Some(seen);
         }
     }
 
@@ -336,7 +353,7 @@ impl Host {
         let of_app = &self.sockets.apps[conn.app as usize];
         let accepted = of_app.accepted.iter().any(|(_, accepted)| *accepted == slot);
         // Both ends report the opener's port, so that users can match the events of both ends.
-        let opener_port = if accepted { conn.remote.port } else { conn.local_port };
+        let opener_port = if accepted { conn.connection.remote() } else { conn.connection.local() }.port;
         let endpoint = TcpEndpoint { flow: conn.flow, opener_port, sends: of_app.sends };
         while let Some(TimedTcpEvent { at, event }) = conn.connection.poll_trace() {
             cx.at(at).trace(EventMask::TCP, || Event::Tcp { endpoint, event });
@@ -368,7 +385,7 @@ impl Host {
         of_app.accepted.retain(|(_, accepted)| *accepted != slot);
         of_app.meter.past.get_or_insert_default().segments_in += conn.connection.counters().data_segments_in;
         // The port may be reused only now, after TIME-WAIT.
-        self.sockets.ports.release(conn.local_port);
+        self.sockets.ports.release(conn.connection.local().port);
         self.sockets.free.push(slot);
         self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
     }
@@ -460,7 +477,7 @@ impl Host {
                 self.lower_foreign(number);
             }
         }
-        self.next_rst(cx)
+        if self.rare.is_none() { None } else { self.next_rst(cx) }
     }
 
     #[cold]
@@ -468,13 +485,13 @@ impl Host {
         if let Some(Segment { header, .. }) = refuse(header, packet.payload().len()) {
             let addresses = Addresses::new(self.addr, packet.src()).expect("a packet has one version of IP");
             let ip = IpHeader { dscp: packet.dscp(), ..IpHeader::new(addresses) };
-            self.pending_rsts.push(PendingRst { flow: packet.flow(), ip, header });
+            self.rare.get_or_insert_default().pending_rsts.push(PendingRst { flow: packet.flow(), ip, header });
         }
     }
 
     #[inline(never)]
     fn next_rst(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
-        let PendingRst { flow, ip, header } = self.pending_rsts.pop()?;
+        let PendingRst { flow, ip, header } = self.rare.as_mut()?.pending_rsts.pop()?;
         let port = self.port(ip.addresses);
         Some((port, cx.originate(NewPacket::new(flow, ip, Transport::Tcp(header), Payload::EMPTY))))
     }
@@ -500,7 +517,7 @@ impl Host {
     /// Moves all packets that are ready into the interface, and returns the next packet whose delay has passed.
     #[inline(never)]
     fn pass_interface(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
-        let mut interface = self.interface.take()?;
+        let mut interface = self.rare.as_mut()?.interface.take()?;
         loop {
             let room = interface.has_room();
             // If the interface is full, the connection counts its data segment as rejected and reduces the window.
@@ -513,7 +530,7 @@ impl Host {
             }
         }
         let given = interface.give(cx.now());
-        self.interface = Some(interface);
+        self.rare.get_or_insert_default().interface = Some(interface);
         given
     }
 
@@ -561,8 +578,7 @@ impl Host {
         // Fast path: skip the poll if no other connection is ready and the segment needs no response. A host with an
         // interface, recorded windows or an observer of TCP events polls the connection after every segment.
         let alone = self.sockets.ready.is_empty()
-            && self.interface.is_none()
-            && self.windows.is_none()
+            && !self.rare.as_ref().is_some_and(|rare| rare.needs_poll())
             && self.sockets.trace == TcpEventMask::NONE;
         let number = self.sockets.number(slot);
         let Some(conn) = self.sockets.conn_mut(slot) else { return };
@@ -587,7 +603,7 @@ impl Host {
         let sent_at = packet.sent_at().expect("a datagram has this time");
         slot.meter.datagram_arrived(now, sent_at, packet);
         // The listening end sends its replies to the source of the first datagram.
-        slot.remote.get_or_insert(Remote { addr: packet.src(), port: from.src_port });
+        slot.remote.get_or_insert(Endpoint { addr: packet.src(), port: from.src_port });
         let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
         self.apps[app as usize].on_datagram(&packet.payload(), sent_at, &mut io);
         self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
@@ -647,10 +663,10 @@ impl Node for Host {
 
     /// Publishes a packet when it leaves the host. A packet in the interface has not entered the network yet.
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
-        let given = if self.interface.is_none() { self.next_packet(true, cx) } else { self.pass_interface(cx) };
+        let given = if self.interface().is_none() { self.next_packet(true, cx) } else { self.pass_interface(cx) };
         match &given {
             Some((_, packet)) => cx.trace(EventMask::HOSTS, || Event::Sent(packet)),
-            None if self.windows.is_some() => self.look_at_windows(cx),
+            None if self.rare.is_some() => self.look_at_windows(cx),
             None => {}
         }
         given
@@ -658,21 +674,21 @@ impl Node for Host {
 
     #[inline]
     fn has_given_all(&self) -> bool {
-        let quiet = self.sockets.ready.is_empty() && self.pending_rsts.is_empty();
-        quiet && self.interface.is_none() && self.windows.is_none()
+        let quiet = |rare: &Rare| rare.pending_rsts.is_empty() && !rare.needs_poll();
+        self.sockets.ready.is_empty() && self.rare.as_deref().is_none_or(quiet)
     }
 
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
         let timer = self.sockets.timers.first().map(|(due, _)| due);
-        match self.interface.as_ref().and_then(|interface| interface.next()) {
+        match self.interface().and_then(Interface::next) {
             None => timer,
             Some(next) => Some(timer.map_or(next, |due| due.min(next))),
         }
     }
 
     fn held(&self) -> Count {
-        self.interface.as_ref().map_or(Count::ZERO, |interface| interface.held())
+        self.interface().map_or(Count::ZERO, Interface::held)
     }
 }
 
@@ -684,8 +700,8 @@ mod tests {
     /// reason in the commit.
     #[test]
     fn the_objects_at_each_end_of_a_flow_stay_small() {
-        assert!(size_of::<Conn>() <= 2680, "a connection takes {}", size_of::<Conn>());
-        assert!(size_of::<AppSlot>() <= 432, "an application's place takes {}", size_of::<AppSlot>());
-        assert!(size_of::<Host>() <= 328, "a host takes {}", size_of::<Host>());
+        assert!(size_of::<Conn>() <= 2632, "a connection takes {}", size_of::<Conn>());
+        assert!(size_of::<AppSlot>() <= 256, "an application's place takes {}", size_of::<AppSlot>());
+        assert!(size_of::<Host>() <= 280, "a host takes {}", size_of::<Host>());
     }
 }

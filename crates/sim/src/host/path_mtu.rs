@@ -1,9 +1,10 @@
 //! Handles a router's message that a packet was too big (RFC 1191).
 
-use super::{Host, Remote};
+use super::Host;
 use crate::host::ports::Owner;
 use lopsided_core::wire::{PacketTooBig, read_packet_too_big};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Time};
+use lopsided_tcp::Endpoint;
 
 impl Host {
     /// Handles a packet that is neither TCP nor UDP.
@@ -22,7 +23,7 @@ impl Host {
 
     /// Returns the connection that sent the packet that was too big.
     fn connection_of(&self, message: &PacketTooBig) -> Option<u32> {
-        let remote = Remote { addr: message.dst, port: message.dst_port };
+        let remote = Endpoint { addr: message.dst, port: message.dst_port };
         let slot = match self.sockets.ports.owner(message.src_port)? {
             Owner::Connection(slot) => slot,
             Owner::Service(app) => {
@@ -31,7 +32,7 @@ impl Host {
             }
             Owner::Datagrams(_) => return None,
         };
-        (self.sockets.conn(slot)?.remote == remote).then_some(slot)
+        (self.sockets.conn(slot)?.connection.remote() == remote).then_some(slot)
     }
 
     fn shrink_segments(&mut self, slot: u32, message: &PacketTooBig, now: Time) {

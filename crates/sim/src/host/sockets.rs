@@ -1,6 +1,6 @@
 //! The sockets of a host (connections and datagrams), and the interface through which applications use them.
 
-use super::connection_factory::{ConnectionFactory, Remote};
+use super::connection_factory::ConnectionFactory;
 use super::flow_meter::{Counted, FlowMeter};
 use super::known_paths::KnownPaths;
 use super::ports::Ports;
@@ -9,7 +9,7 @@ use lopsided_core::packet::Addresses;
 use lopsided_core::tcp_event::TcpEventMask;
 use lopsided_core::{FlowId, IpHeader, Payload, Rng, Time};
 use lopsided_net::EventQueue;
-use lopsided_tcp::{Connection, State, TcpInfo};
+use lopsided_tcp::{Connection, Endpoint, State, TcpInfo};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Shutdown};
 use std::ops::Range;
@@ -23,10 +23,6 @@ pub(crate) struct Conn {
     pub app: u32,
     /// The flow.
     pub flow: FlowId,
-    /// The local port.
-    pub local_port: u16,
-    /// The far end.
-    pub remote: Remote,
     /// IP header of all segments, except for the ECN field.
     pub ip: IpHeader,
     /// True until the application is notified of the connection's end.
@@ -92,7 +88,7 @@ pub(crate) struct AppSlot {
     /// The reaction of the application when one of its sockets is ready.
     pub on_ready: OnReady,
     /// The remote end. Its port is known in advance only at the end that opens the connection.
-    pub remote: Option<Remote>,
+    pub remote: Option<Endpoint>,
     /// Creates connections; `None` for datagrams.
     pub factory: Option<ConnectionFactory>,
     /// The flow's transport, if it is not the host's TCP.
@@ -104,7 +100,7 @@ pub(crate) struct AppSlot {
     /// The live connections, in the order in which they were opened.
     pub live: Vec<u32>,
     /// All existing connections that this end accepted, with their remote ends. Empty if this end opens connections.
-    pub accepted: Vec<(Remote, u32)>,
+    pub accepted: Vec<(Endpoint, u32)>,
     /// Datagrams that wait to be sent; `None` before the first.
     #[expect(clippy::box_collection, reason = "few applications send datagrams")]
     pub datagrams: Option<Box<VecDeque<Payload>>>,
@@ -198,15 +194,7 @@ impl HostSockets {
     }
 
     /// Puts a new connection of the application into its slot.
-    pub fn install(
-        &mut self,
-        slot: u32,
-        app: u32,
-        mut connection: Connection,
-        local_port: u16,
-        remote: Remote,
-        now: Time,
-    ) {
+    pub fn install(&mut self, slot: u32, app: u32, mut connection: Connection, now: Time) {
         let of_app = &mut self.apps[app as usize];
         let mut counted = Counted::default();
         if of_app.sends {
@@ -217,9 +205,11 @@ impl HostSockets {
         of_app.live.reserve_exact(usize::from(of_app.live.is_empty()));
         of_app.live.push(slot);
         let flow = of_app.flow;
-        let ip = IpHeader { dscp: of_app.dscp, ..IpHeader::new(addresses(connection.local().addr, remote.addr)) };
-        let placeholders = Vec::new();
-        let conn = Conn { connection, app, flow, local_port, remote, ip, live: true, counted, placeholders };
+        let ip = IpHeader {
+            dscp: of_app.dscp,
+            ..IpHeader::new(addresses(connection.local().addr, connection.remote().addr))
+        };
+        let conn = Conn { connection, app, flow, ip, live: true, counted, placeholders: Vec::new() };
         self.conns[slot as usize] = Some(Box::new(conn));
     }
 
@@ -228,7 +218,7 @@ impl HostSockets {
     pub fn remember(&mut self, slot: u32, now: Time) {
         let Some(conn) = self.conns[slot as usize].as_deref().filter(|conn| conn.live) else { return };
         if conn.connection.saves_metrics() {
-            conn.connection.leave_metrics(now, self.paths.metrics_mut(conn.remote.addr));
+            conn.connection.leave_metrics(now, self.paths.metrics_mut(conn.connection.remote().addr));
         }
     }
 
@@ -338,7 +328,7 @@ impl Sockets for Io<'_> {
         let path = self.sockets.paths.mtu(remote.addr, self.now);
         let remembered = self.sockets.paths.metrics(remote.addr);
         let connection = Connection::connect(factory.config(local_port, remote, path, remembered));
-        self.sockets.install(slot, self.app, connection, local_port, remote, self.now);
+        self.sockets.install(slot, self.app, connection, self.now);
         self.touch(SocketId(slot));
         Some(SocketId(slot))
     }

@@ -6,6 +6,7 @@ use lopsided_link::ShaperConfig;
 use lopsided_queue::QueueConfig;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{BuildError, Job, Monitor, RunControllers, RunError, RunOptions, RunResult, run_many};
+use std::sync::Arc;
 
 fn outcome(scenario: &Scenario) -> Result<RunResult, RunError> {
     lopsided_sim::run(scenario, 1, RunOptions::default(), &Monitor::default())
@@ -29,9 +30,9 @@ fn invalid_scenarios_are_rejected() {
     assert_eq!(error, BuildError::NoHost { flow: "download".to_owned() });
     let error = refused(|scenario| scenario.graph.links.clear());
     assert!(matches!(error, BuildError::NoPath { .. }), "{error}");
-    let error = refused(|scenario| scenario.flows[1].to_stack.profile = "vms-4".to_owned());
+    let error = refused(|scenario| Arc::make_mut(&mut scenario.flows[1].to_stack).profile = "vms-4".to_owned());
     assert!(matches!(error, BuildError::UnknownProfile { .. }), "{error}");
-    let error = refused(|scenario| scenario.flows[1].from_stack.cc = "hope".to_owned());
+    let error = refused(|scenario| Arc::make_mut(&mut scenario.flows[1].from_stack).cc = "hope".to_owned());
     assert!(matches!(error, BuildError::UnknownController { .. }), "{error}");
     let error = refused(|scenario| scenario.graph.links[0].dir_mut(Dir::Down).rate = Some(BitRate::from_bps(0)));
     assert!(matches!(error, BuildError::Link { .. }), "{error}");

@@ -231,11 +231,13 @@ impl Connection {
     }
 
     /// This end's address and port.
+    #[inline]
     pub fn local(&self) -> Endpoint {
         self.local
     }
 
     /// The peer's address and port.
+    #[inline]
     pub fn remote(&self) -> Endpoint {
         self.remote
     }
