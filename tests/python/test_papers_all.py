@@ -31,7 +31,7 @@ def test_fitted_statements_do_not_count_as_statements_of_the_paper() -> None:
 
 
 def test_statements_that_a_single_seed_often_reverses_have_four_seeds() -> None:
-    """Of ten single seeds, at least two contradict each of these verdicts."""
+    """At least two of ten single seeds contradict each of these verdicts."""
     tossed = {
         "havey2015": ("fwp-is-linear", "half-at-20-percent", "speedup-at-40-percent"),
         "balakrishnan1999": (
