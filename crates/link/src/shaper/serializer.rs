@@ -239,8 +239,8 @@ mod tests {
         assert_eq!(pass(1541, 40), Some((us(1681), 1)));
         assert_eq!(pass(2000, 1500), Some((us(3600), 1)));
         assert_eq!(pass(3501, 40), Some((us(3641), 2)));
-        assert_eq!(pass(9900, 40), None, "somebody looks before the packet arrives");
-        assert_eq!(pass(9860, 40), None, "somebody looks when the packet arrives");
+        assert_eq!(pass(9900, 40), None, "checked before the packet arrives");
+        assert_eq!(pass(9860, 40), None, "checked when the packet arrives");
         let passed = Passed {
             packets: Count { packets: 3, bytes: Bytes::new(1580) },
             wire: Bytes::new(1580),
