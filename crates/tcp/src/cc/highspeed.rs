@@ -45,6 +45,11 @@ impl HighSpeed {
         }
         self.row as u64 + 1
     }
+
+    /// Returns the window in segments after a loss.
+    fn after_loss(&self, cwnd: u64) -> u64 {
+        cwnd - cwnd * decrease(self.row) / 256
+    }
 }
 
 /// Returns b(w) of section 5 for a table row, in units of 1/256.
@@ -78,9 +83,8 @@ impl WindowAlgorithm for HighSpeed {
     }
 
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
-        let cwnd = window.segments();
         self.cwnd_cnt = 0;
-        cwnd - cwnd * decrease(self.row) / 256
+        self.after_loss(window.segments())
     }
 }
 
@@ -128,7 +132,7 @@ mod tests {
         let mut algorithm = HighSpeed::default();
         let mut left_of = |cwnd: u64| {
             algorithm.increase(cwnd);
-            cwnd - cwnd * decrease(algorithm.row) / 256
+            algorithm.after_loss(cwnd)
         };
         // b(221) is 104.6/256. With 0.41, which the table has, 118 segments would be left of 200.
         assert_eq!([38, 100, 200, 300].map(&mut left_of), [19, 57, 119, 186]);

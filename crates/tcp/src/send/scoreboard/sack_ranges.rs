@@ -11,18 +11,18 @@ pub(super) struct SackRange {
     pub next: u64,
 }
 
-/// Number of bytes below which Linux merges SACKed segments into one (`tcp_skb_shift`: 65535 pieces of at least 8 bytes).
-const MERGED: u64 = 65_535 * 8;
+/// Linux merges SACKed segments only if the result has fewer bytes (`tcp_skb_shift`: 65535 parts of at least 8 bytes).
+const MERGE_LIMIT: u64 = 65_535 * 8;
 
 impl SackRange {
     /// Number of segments that remain if Linux merges the run's segments.
     fn merged(&self) -> u32 {
         let bytes = self.end - self.start;
-        if bytes < MERGED {
+        if bytes < MERGE_LIMIT {
             return 1;
         }
         let segments = self.next - self.first;
-        let each = (MERGED - 1) * segments / bytes;
+        let each = (MERGE_LIMIT - 1) * segments / bytes;
         segments.div_ceil(each) as u32
     }
 }
