@@ -186,6 +186,8 @@ pub(crate) struct Covered {
     pub stamp: RateStamp,
     /// Number of covered segments.
     pub segments: u32,
+    /// Total padding of the covered segments.
+    pub padding: u64,
 }
 
 /// The records of the outstanding segments. Records are numbered in stream order, and a number is never reused.
@@ -431,13 +433,14 @@ impl Scoreboard {
         Some((sent, stamp))
     }
 
-    /// Removes the segments before `una`, if none is SACKed, lost, padded or retransmitted. Otherwise returns `None`
-    /// and changes nothing.
+    /// Removes the segments before `una`, if none is SACKed, lost or retransmitted. Returns `None` and changes nothing if
+    /// a segment has such a mark, or if `una` is not the end of a segment.
     #[inline(always)]
     pub fn pop_plain(&mut self, una: u64) -> Option<Covered> {
         let first_sent_at = self.ring.front()?.sent_at;
         let mut covered = 0;
         let mut ends = 0;
+        let mut padding = 0;
         for sent in &self.ring {
             let end = sent.end();
             if end > una {
@@ -448,13 +451,15 @@ impl Scoreboard {
                 return None;
             }
             ends = end;
+            padding += u64::from(sent.pad);
             covered += 1;
         }
-        // An ACK that ends within a segment, and padded segments, require the general path.
-        if ends != una || self.padding != 0 {
+        // An ACK that ends within a segment requires the general path.
+        if ends != una {
             return None;
         }
         self.base += covered as u64;
+        self.padding -= padding;
         for _ in 1..covered {
             self.ring.pop_front();
         }
@@ -466,7 +471,7 @@ impl Scoreboard {
             rates.pop_front()
         });
         let stamp = part.unwrap_or_default().stamp(&newest);
-        Some(Covered { first_sent_at, newest, stamp, segments: covered as u32 })
+        Some(Covered { first_sent_at, newest, stamp, segments: covered as u32, padding })
     }
 
     /// Removes the acknowledged part of the first segment, if the acknowledgement ends within it.

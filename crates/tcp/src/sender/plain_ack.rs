@@ -38,7 +38,7 @@ impl Sender {
             window_changed,
             predicted: !window_changed,
             segments: covered.segments,
-            delivered: octets,
+            delivered: octets + covered.padding,
             cumulative: octets,
             lost_before: self.flight.scoreboard.total_lost(),
             echo: info.echo,
@@ -54,7 +54,7 @@ impl Sender {
         }
         self.acknowledge(info.ack);
         self.sample_rtt(now, &mut outcome);
-        self.flight.delivery.add(now, octets);
+        self.flight.delivery.add(now, outcome.delivered);
         self.drive_controller(now, &outcome, prior_in_flight);
         self.recovery.on_progress();
         self.recovery.arm_after_ack(now, &mut self.flight);

@@ -50,6 +50,9 @@ pub struct Pair {
     pub answers_each: bool,
     /// If true, the driver uses the announcement of the next segment ([`Next`](crate::Next)), as the simulator does.
     pub relies_on_next: bool,
+    /// Time from which on the path accepts packets of at most this number of bytes. An ICMP message then informs the
+    /// client.
+    pub path_mtu: Option<(Time, u64)>,
     /// Number of full segments that were written without a check.
     pub announced: u64,
     /// All sent segments: time, true if sent to the server, header, payload length in bytes.
@@ -86,6 +89,7 @@ impl Pair {
             stays_open: false,
             answers_each: false,
             relies_on_next: false,
+            path_mtu: None,
             announced: 0,
             sent: Vec::new(),
             arrived: [0; 2],
@@ -108,12 +112,20 @@ impl Pair {
             }
             self.now = next;
             self.deliver();
+            self.shrink_path();
             self.client.handle_timeout(self.now);
             self.server.handle_timeout(self.now);
             self.received_by_server.extend_from_slice(&read_all(&mut self.server, self.now));
             self.received_by_client.extend_from_slice(&read_all(&mut self.client, self.now));
             self.client_events.extend(std::iter::from_fn(|| self.client.poll_event()));
             self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
+        }
+    }
+
+    fn shrink_path(&mut self) {
+        if let Some((_, mtu)) = self.path_mtu.take_if(|(at, _)| *at <= self.now) {
+            let first = self.client.send.seq(self.client.send.flight.una());
+            let _ = self.client.handle_too_big(self.now, first, Bytes::new(mtu));
         }
     }
 

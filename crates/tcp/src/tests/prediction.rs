@@ -4,7 +4,7 @@
 use super::delivery::{LIMIT, faults, profiles};
 use super::pair::{Faults, Pair};
 use crate::Profile;
-use lopsided_core::Duration;
+use lopsided_core::{Duration, Time};
 use proptest::prelude::*;
 
 /// Returns the sent segments, the final state of both ends, and the number of predicted segments.
@@ -33,6 +33,7 @@ proptest! {
         seed: u64,
         synthetic: bool,
         stays_open: bool,
+        path_mtu in proptest::option::of((0u64..1_000, 600u64..1_400)),
         up in 1usize..300_000,
         down in 0usize..100_000,
     ) {
@@ -40,6 +41,7 @@ proptest! {
             let mut pair = Pair::new(client.clone(), server.clone(), faults, seed);
             pair.synthetic = synthetic;
             pair.stays_open = stays_open;
+            pair.path_mtu = path_mtu.map(|(ms, mtu)| (Time::ZERO + Duration::from_millis(ms), mtu));
             pair
         };
         let (sent, ends, _) = transfer(pair(), true, (up, down));
@@ -56,6 +58,7 @@ proptest! {
         faults in prop_oneof![Just(Faults::NONE), faults()],
         seed: u64,
         stays_open: bool,
+        path_mtu in proptest::option::of((0u64..1_000, 600u64..1_400)),
         up in 1usize..300_000,
         down in 0usize..100_000,
     ) {
@@ -63,6 +66,7 @@ proptest! {
             let mut pair = Pair::new(client.clone(), server.clone(), faults, seed);
             pair.synthetic = true;
             pair.stays_open = stays_open;
+            pair.path_mtu = path_mtu.map(|(ms, mtu)| (Time::ZERO + Duration::from_millis(ms), mtu));
             pair.relies_on_next = relies_on_next;
             pair
         };

@@ -7,7 +7,7 @@ use crate::cc::{Idle, Signal};
 use crate::tests::witness::{Record, Told, Witness};
 use crate::{CaState, Profile};
 use lopsided_core::tcp_event::AckReason;
-use lopsided_core::{Bytes, Duration, Time};
+use lopsided_core::{Bytes, Duration, Payload, Time};
 use std::sync::{Arc, Mutex};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -53,6 +53,27 @@ fn a_plain_ack_is_described_alike_with_and_without_prediction() {
         let (ack, _) = record.ack();
         assert!(!ack.predicted, "the window grows back");
         assert_eq!((ack.rtt, ack.newest_rtt), (Some(MS(120)), Some(MS(120))));
+    }
+}
+
+/// Linux counts segments, so the short end of a write counts as a full segment, whether an ACK covers it or not.
+#[test]
+fn acks_around_the_short_end_of_a_write_are_predicted() {
+    for predicted in [true, false] {
+        let (record, mut t) = established(linux(), PEER);
+        t.connection.prediction.off = !predicted;
+        t.connection.write(&Payload::virtual_len(2_500)).expect("open");
+        t.write(100, 7_000);
+        t.expect_train(100, 1, 2001);
+        t.expect(100, "2001:2501 .");
+        t.expect_train(100, 2501, 9501);
+        for (ack, delivered, left) in [(1001, 1, 9), (2501, 2, 7), (4501, 2, 5)] {
+            let before = t.connection.prediction.taken;
+            t.deliver(200, &format!("ack {ack}"));
+            assert_eq!(t.connection.prediction.taken - before, u64::from(predicted), "{ack}");
+            let (acked, path) = record.ack();
+            assert_eq!((acked.delivered, path.in_flight), (segments(delivered), segments(left)));
+        }
     }
 }
 
