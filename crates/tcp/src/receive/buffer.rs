@@ -78,12 +78,12 @@ impl Buffer {
         }
     }
 
-    /// Cheap check: true if the buffer has so much free space that [`Buffer::answer_window`] returns the default.
+    /// Returns the result of [`Buffer::answer_window`] in the usual case, otherwise `None`.
     #[inline(always)]
-    pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
+    pub fn usual_answer(&self, octets: u64, records: u64, offered: u64, scale: u8) -> Option<AnswerWindow> {
         match &self.window {
-            Window::Room { .. } => true,
-            Window::Memory(memory) => memory.has_ample_room(octets, records, offered, scale),
+            Window::Room { .. } => Some(AnswerWindow::default()),
+            Window::Memory(memory) => memory.usual_answer(octets, records, offered, scale),
         }
     }
 

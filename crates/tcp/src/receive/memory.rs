@@ -206,12 +206,15 @@ impl Memory {
         AnswerWindow { falls: self.falls(filling), half_filled: self.is_half_filled(self.room(filling)) }
     }
 
-    /// Cheap check: true if free space is so large that unread data cannot affect the window.
+    /// Returns the result of [`Memory::answer_window`] in the usual case: at least half of the largest window is free, and
+    /// the window is scaled. Otherwise returns `None`.
     #[inline(always)]
-    pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
+    pub fn usual_answer(&self, octets: u64, records: u64, offered: u64, scale: u8) -> Option<AnswerWindow> {
         let room = self.window_after(octets, records);
         let below_unit = (1u64 << scale) - 1;
-        !self.is_half_filled(room) && below_unit > 0 && (room.min(self.threshold) + below_unit) & !below_unit >= offered
+        let falls = (room.min(self.threshold) + below_unit) & !below_unit < offered;
+        let is_usual = below_unit > 0 && !self.is_half_filled(room);
+        is_usual.then_some(AnswerWindow { falls, half_filled: false })
     }
 
     /// True if the free memory permits only a smaller window than the last advertised window.

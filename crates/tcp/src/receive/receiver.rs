@@ -172,11 +172,9 @@ impl Receiver {
     pub fn answer_window(&self, sizes: SegmentSizes, scale: u8) -> AnswerWindow {
         let held = self.data.held();
         let (octets, records) = (self.data.unread() + held.octets, self.data.unread_records() + held.records);
-        if self.window.buffer().has_ample_room(octets, records, self.window.offered(), scale) {
-            debug_assert_eq!(self.closer_answer_window(sizes, scale), AnswerWindow::default());
-            return AnswerWindow::default();
-        }
-        self.closer_answer_window(sizes, scale)
+        let usual = self.window.buffer().usual_answer(octets, records, self.window.offered(), scale);
+        debug_assert!(usual.is_none_or(|answer| answer == self.closer_answer_window(sizes, scale)));
+        usual.unwrap_or_else(|| self.closer_answer_window(sizes, scale))
     }
 
     /// The slow path of [`Receiver::answer_window`].
