@@ -260,7 +260,8 @@ impl<H: Node> Network<H> {
             self.now = self.now.max(time);
             self.events += 1;
             // At equal times the node with the lower number acts first, as in the global order of events.
-            let arrived = if (arrives, link) < (own, host) { next.take() } else { None };
+            let link_acts = if link < host { arrives <= own } else { arrives < own };
+            let arrived = if link_acts { next.take() } else { None };
             let NetNode::Host(node) = &mut self.places[host.index()].node else { unreachable!("it is a host") };
             let mut cx = Cx::new(self.now, host, &mut self.accounting);
             if let Some((_, packet)) = arrived {

@@ -44,8 +44,8 @@ impl TimerGrain {
 fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     let tick = tick.as_nanos();
     // The timer starts at the last tick, and its duration is rounded up to whole ticks.
-    let expires = now.as_nanos() / tick + after.as_nanos().div_ceil(tick);
-    let ahead = expires - now.as_nanos() / tick;
+    let ahead = after.as_nanos().div_ceil(tick);
+    let expires = now.as_nanos() / tick + ahead;
     let mut shift = 0;
     // calc_wheel_index: the lowest level whose 64 slots reach the expiry.
     while shift < 24 && ahead >= (63 << shift) {

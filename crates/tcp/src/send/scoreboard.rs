@@ -441,16 +441,12 @@ impl Scoreboard {
         let mut covered = 0;
         let mut ends = 0;
         let mut padding = 0;
-        for sent in &self.ring {
-            let end = sent.end();
-            if end > una {
-                break;
-            }
+        while let Some(sent) = self.ring.get(covered).filter(|sent| sent.end() <= una) {
             // A lost, SACKed or retransmitted segment also changes other sums, which the general path updates.
             if sent.state() & FATE != 0 {
                 return None;
             }
-            ends = end;
+            ends = sent.end();
             padding += u64::from(sent.pad);
             covered += 1;
         }

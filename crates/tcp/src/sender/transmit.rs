@@ -434,10 +434,10 @@ impl Sender {
     /// Retransmits the segment with this record number. `probe` is true for a tail loss probe.
     fn retransmit(&mut self, now: Time, number: u64, probe: bool) -> Piece {
         // tcp_event_data_sent: data that is sent while nothing is in flight starts a transmission (CA_EVENT_TX_START).
-        if self.in_flight() == 0 {
+        let before = self.in_flight();
+        if before == 0 {
             self.on_restart(now);
         }
-        let before = self.in_flight();
         let in_flight = before + self.flight.scoreboard.get(number).weight();
         let flight = &mut self.flight;
         let stamp = flight.delivery.stamp(now, false, in_flight, flight.scoreboard.total_lost());
