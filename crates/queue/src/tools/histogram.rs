@@ -114,7 +114,9 @@ impl Histogram {
 
     /// Returns the number of durations.
     pub fn count(&self) -> u64 {
-        u64::from(self.zeros) + self.buckets().map(|(_, times)| times).sum::<u64>()
+        let counters = self.counts.iter().flatten().map(|times| u64::from(*times)).sum::<u64>();
+        let overflows = self.overflows.iter().flat_map(|list| list.iter()).map(|(_, times)| u64::from(*times));
+        u64::from(self.zeros) + counters + (overflows.sum::<u64>() << u8::BITS)
     }
 
     /// Returns the smallest duration `d` such that at least the fraction `fraction` of all durations is at most `d`.
