@@ -77,6 +77,10 @@ pub struct Connection {
     /// Number of retransmitted SYNs and SYN-ACKs.
     pub repeated_syns: u32,
     fins: [bool; 2],
+    /// Window scale shift of each endpoint's advertised windows; 0 if windows are not scaled.
+    shifts: [u8; 2],
+    /// The smaller of the two MSS options, in bytes; 0 if the capture has no SYN.
+    mss: u32,
     /// Index of each endpoint's host in [`Loads`].
     hosts: [Option<usize>; 2],
     /// Queueing delays of packets from each endpoint before and after the point of capture, in nanoseconds, on an earlier
@@ -104,6 +108,8 @@ impl Connection {
             ending: Ending::Open,
             repeated_syns: 0,
             fins: [false; 2],
+            shifts: [0; 2],
+            mss: 0,
             hosts: ends.map(|end| loads.host(end.address)),
             queued: [[0; 2]; 2],
         }
@@ -122,11 +128,15 @@ impl Connection {
         let from = usize::from(segment.from != self.ends[0]);
         self.shake_hands(segment, from);
         // RFC 7323, section 2.2: the window of a SYN is never scaled.
-        let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.shift(from) };
+        let opens = segment.flags.has(Flags::SYN);
+        let shift = if opens { 0 } else { self.shifts[from] };
         let waited = self.directions[from].passed(segment, shift);
+        if opens {
+            self.agree();
+        }
         let (source, target) = (self.hosts[from], self.hosts[1 - from]);
         let ahead = loads.passed(segment, source, target, waited);
-        let peer = Peer { shift, waited, ahead, mss: self.agreed_mss() };
+        let peer = Peer { shift, waited, ahead, mss: self.mss };
         let [one, other] = &mut self.directions;
         let (mine, others) = if from == 0 { (one, other) } else { (other, one) };
         if segment.flags.has(Flags::ACK) {
@@ -208,17 +218,19 @@ impl Connection {
         self.directions.iter_mut().for_each(Direction::close);
     }
 
-    /// Returns the window scale shift of an endpoint's advertised windows; 0 if windows are not scaled.
-    fn shift(&self, end: usize) -> u8 {
+    /// Stores the window scale shifts and the MSS on which the SYNs of both endpoints agree.
+    fn agree(&mut self) {
+        let syns = [0, 1].map(|end| self.directions[end].syn);
         // RFC 7323, section 2.2: windows are scaled only if both SYNs contain the option.
-        let of = |end: usize| self.directions[end].syn.and_then(|options| options.window_scale);
-        if of(1 - end).is_some() { of(end).unwrap_or(0) } else { 0 }
+        let shifts = syns.map(|syn| syn.and_then(|options| options.window_scale));
+        self.shifts = if let [Some(one), Some(other)] = shifts { [one, other] } else { [0; 2] };
+        let options = syns.into_iter().flatten();
+        self.mss = options.map(|options| options.mss.map_or(DEFAULT_MSS, u32::from)).min().unwrap_or(0);
     }
 
     /// Returns the smaller of the two MSS options, in bytes; 0 if the capture has no SYN.
     pub fn agreed_mss(&self) -> u32 {
-        let options_of_syns = self.directions.iter().filter_map(|direction| direction.syn);
-        options_of_syns.map(|options| options.mss.map_or(DEFAULT_MSS, u32::from)).min().unwrap_or(0)
+        self.mss
     }
 
     /// Returns the RTTs of the handshake in nanoseconds, to the receiver of the SYN and to its sender. `None` after a

@@ -35,6 +35,8 @@ pub struct Loads {
     begin: Option<u64>,
     /// Width of a bin in nanoseconds.
     width: u64,
+    /// Index of the bin of the latest packet, and start of this bin in nanoseconds since `begin`.
+    latest: (usize, u64),
     hosts: Vec<Host>,
     /// Index of each host in `hosts`.
     places: BTreeMap<IpAddr, usize>,
@@ -61,7 +63,14 @@ struct Host {
 
 impl Default for Loads {
     fn default() -> Loads {
-        Loads { begin: None, width: FIRST_WIDTH, hosts: Vec::new(), places: BTreeMap::new(), lines: BTreeMap::new() }
+        Loads {
+            begin: None,
+            width: FIRST_WIDTH,
+            latest: (0, 0),
+            hosts: Vec::new(),
+            places: BTreeMap::new(),
+            lines: BTreeMap::new(),
+        }
     }
 }
 
@@ -88,12 +97,15 @@ impl Loads {
     pub(crate) fn add(&mut self, at: u64, from: Option<usize>, to: Option<usize>, bytes: u64) {
         let begin = *self.begin.get_or_insert(at);
         let since = at.saturating_sub(begin);
-        let mut bin = since / self.width;
-        while bin >= MOST_BINS as u64 {
-            self.widen();
-            bin = since / self.width;
+        // Most packets are in the bin of the previous packet, and a division takes long.
+        if since.wrapping_sub(self.latest.1) >= self.width {
+            while since / self.width >= MOST_BINS as u64 {
+                self.widen();
+            }
+            let bin = since / self.width;
+            self.latest = (bin as usize, bin * self.width);
         }
-        let bin = bin as usize;
+        let bin = self.latest.0;
         for (host, way) in [(to, Towards::Host), (from, Towards::Network)] {
             let Some(host) = host else { continue };
             let bins = &mut self.hosts[host].bytes[way as usize];

@@ -51,28 +51,35 @@ const BELOW: [u8; 16] = {
 pub struct Sketch {
     /// Bucket and count, ordered by bucket. Empty buckets are not stored.
     buckets: Vec<(i16, u32)>,
-    count: u64,
+    /// Index of the bucket of the latest value.
+    latest: u32,
 }
 
 impl Sketch {
     /// Adds a value. Zero, negative values and NaN count as 0.
     pub fn add(&mut self, value: f64) {
         let bucket = if value > 0.0 { bucket(value) } else { i16::MIN };
-        self.count += 1;
-        match self.buckets.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
+        // Successive values are often in the same bucket.
+        if let Some((_, count)) = self.buckets.get_mut(self.latest as usize).filter(|(latest, _)| *latest == bucket) {
+            *count = count.saturating_add(1);
+            return;
+        }
+        let found = self.buckets.binary_search_by_key(&bucket, |(bucket, _)| *bucket);
+        match found {
             Ok(place) => self.buckets[place].1 = self.buckets[place].1.saturating_add(1),
             Err(place) => self.buckets.insert(place, (bucket, 1)),
         }
+        self.latest = found.unwrap_or_else(|place| place) as u32;
     }
 
     /// Returns the number of values.
     pub fn count(&self) -> u64 {
-        self.count
+        self.buckets.iter().map(|(_, count)| u64::from(*count)).sum()
     }
 
     /// Returns the quantile `share` (0 to 1), accurate to within 3 %; NaN without values.
     pub fn quantile(&self, share: f64) -> f64 {
-        let wanted = (share * self.count as f64).ceil().max(1.0) as u64;
+        let wanted = (share * self.count() as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
         for (bucket, count) in &self.buckets {
             seen += u64::from(*count);
@@ -87,7 +94,7 @@ impl Sketch {
     pub fn share_above(&self, bound: f64) -> f64 {
         let above: u64 =
             self.buckets.iter().filter(|(bucket, _)| value(*bucket) > bound).map(|(_, count)| u64::from(*count)).sum();
-        if self.count == 0 { f64::NAN } else { above as f64 / self.count as f64 }
+        above as f64 / self.count() as f64
     }
 
     /// Returns the most frequent value (within about 10 %) and its share of all values. `None` without positive values.
@@ -101,7 +108,7 @@ impl Sketch {
         };
         let real = self.buckets.iter().filter(|(bucket, _)| *bucket > i16::MIN + 2);
         let (bucket, count) = real.map(|(bucket, _)| (*bucket, near(*bucket))).max_by_key(|(_, count)| *count)?;
-        Some((value(bucket), count as f64 / self.count as f64))
+        Some((value(bucket), count as f64 / self.count() as f64))
     }
 }
 

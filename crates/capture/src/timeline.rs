@@ -248,6 +248,12 @@ impl Timeline {
         // Create the last bin first. Its creation may widen all bins, and the loop needs a constant width.
         self.at(to - 1);
         let mut from = from.max(self.begin);
+        let last = self.bins.len() - 1;
+        let bounds = self.begin + last as u64 * self.width..=self.begin + (last as u64 + 1) * self.width;
+        if bounds.contains(&from) && bounds.contains(&to) {
+            self.bins[last].limits[limit as usize] += to.saturating_sub(from);
+            return;
+        }
         while from < to {
             let place = (from - self.begin) / self.width;
             let until = (self.begin + (place + 1) * self.width).min(to);
