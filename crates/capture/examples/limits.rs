@@ -7,7 +7,7 @@ use std::fs::File;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: limits CAPTURE")?;
-    let found = Analysis::read(File::open(path)?, false, |_packets, _so_far| true)?;
+    let found = Analysis::read_ahead(File::open(path)?, false, |_packets, _so_far| true)?;
     println!("{} segments of {} connections", found.segments, found.connections.len());
     let carried = found.connections.iter().flat_map(|connection| [(connection, 0), (connection, 1)]);
     for (connection, sender) in carried.filter(|(of, sender)| of.directions[*sender].data_segments > 0).take(20) {

@@ -2,13 +2,15 @@
 
 use crate::bottleneck;
 use crate::connection::Connection;
-use crate::frames::{FramesRead, ReadError, frames};
+use crate::frames::{Frame, FramesRead, ReadError, frames};
 use crate::hashing::Seeds;
 use crate::load::Loads;
 use crate::segment::{Endpoint, Segment};
 use lopsided_core::packet::Flags;
 use std::io::Read;
 use std::net::IpAddr;
+use std::sync::mpsc::sync_channel;
+use std::{mem, panic, thread};
 
 /// Maximum number of frames between two calls of the progress function.
 const PROGRESS_EVERY: u64 = 1 << 16;
@@ -16,6 +18,9 @@ const PROGRESS_EVERY: u64 = 1 << 16;
 const PROGRESS_AFTER: u64 = 1_000_000_000;
 /// Largest number of connections for which diagram points are kept, if the caller requests points.
 const MOST_DRAWN: usize = 64;
+/// Number of frames that one thread passes to the other at once, and number of such batches that may wait.
+const BATCH: usize = 512;
+const MOST_BATCHES: usize = 8;
 
 /// A table of indices. It is never iterated, so its order cannot change a result.
 #[expect(clippy::disallowed_types, reason = "it is never iterated")]
@@ -56,6 +61,21 @@ struct Key {
     addresses: (u128, u128),
 }
 
+/// A frame after parsing.
+#[derive(Clone, Copy, Debug)]
+struct Parsed {
+    number: u64,
+    at: u64,
+    /// `None` for a frame that is skipped.
+    segment: Option<Segment>,
+}
+
+impl Parsed {
+    fn of(frame: &Frame<'_>) -> Parsed {
+        Parsed { number: frame.number, at: frame.at, segment: Segment::of(frame) }
+    }
+}
+
 impl Key {
     fn of(segment: &Segment) -> Key {
         let address = |end: Endpoint| match end.address {
@@ -82,22 +102,66 @@ impl Analysis {
     ) -> Result<Analysis, ReadError> {
         let mut analysis = Analysis { points, ..Analysis::default() };
         let mut due = 0;
-        let read = frames(input, |frame| {
-            analysis.time(frame.at, frame.number);
-            match Segment::of(&frame) {
-                Some(segment) => analysis.passed(&segment),
-                None => analysis.passed_over += 1,
+        analysis.read = frames(input, |frame| analysis.frame(&Parsed::of(&frame), &mut due, &mut progress))?;
+        Ok(analysis.ended())
+    }
+
+    /// Like [`Analysis::read`], but reads and parses the frames in another thread. Use this for files: frames of a slow
+    /// pipe would be delayed. If `progress` returns false, [`Analysis::read`](field@Analysis::read) also counts frames
+    /// that were read ahead.
+    ///
+    /// # Errors
+    /// Returns an error if the input is not a capture, or if no frame can be read.
+    pub fn read_ahead(
+        input: impl Read + Send,
+        points: bool,
+        mut progress: impl FnMut(u64, &Analysis) -> bool,
+    ) -> Result<Analysis, ReadError> {
+        let mut analysis = Analysis { points, ..Analysis::default() };
+        let mut due = 0;
+        analysis.read = thread::scope(|scope| {
+            let (sender, batches) = sync_channel::<Vec<Parsed>>(MOST_BATCHES);
+            let reader = scope.spawn(move || {
+                let mut batch = Vec::with_capacity(BATCH);
+                let read = frames(input, |frame| {
+                    batch.push(Parsed::of(&frame));
+                    batch.len() < BATCH || sender.send(mem::replace(&mut batch, Vec::with_capacity(BATCH))).is_ok()
+                });
+                // If `progress` has returned false, no thread receives the batch.
+                _ = sender.send(batch);
+                read
+            });
+            // The end of this loop drops the receiver, so the other thread ends too.
+            for batch in batches {
+                if !batch.iter().all(|parsed| analysis.frame(parsed, &mut due, &mut progress)) {
+                    break;
+                }
             }
-            if frame.number % PROGRESS_EVERY != 0 && frame.at < due {
-                return true;
-            }
-            due = frame.at.saturating_add(PROGRESS_AFTER);
-            progress(frame.number, &analysis)
+            reader.join().unwrap_or_else(|cause| panic::resume_unwind(cause))
         })?;
-        analysis.read = read;
-        analysis.connections.iter_mut().for_each(Connection::close);
-        analysis.find_lines();
-        Ok(analysis)
+        Ok(analysis.ended())
+    }
+
+    /// Records a frame. Calls `progress` if the frame's number requires it, or at the time `due`. Returns false if reading
+    /// must stop.
+    fn frame(&mut self, parsed: &Parsed, due: &mut u64, progress: &mut impl FnMut(u64, &Analysis) -> bool) -> bool {
+        self.time(parsed.at, parsed.number);
+        match &parsed.segment {
+            Some(segment) => self.passed(segment),
+            None => self.passed_over += 1,
+        }
+        if parsed.number % PROGRESS_EVERY != 0 && parsed.at < *due {
+            return true;
+        }
+        *due = parsed.at.saturating_add(PROGRESS_AFTER);
+        progress(parsed.number, self)
+    }
+
+    /// Completes the analysis after the last frame.
+    fn ended(mut self) -> Analysis {
+        self.connections.iter_mut().for_each(Connection::close);
+        self.find_lines();
+        self
     }
 
     /// Stores the rate of each line that was busy with data. The rate is used for the ACKs of other connections.

@@ -17,7 +17,7 @@ use pyo3::types::PyDict;
 use rows::{both_tables, capture_tables};
 use standard_input::{StandardInput, signalled};
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,8 +57,6 @@ pub(crate) fn analyze<'py>(
     let ended = Arc::new(AtomicBool::new(false));
     // Reading takes long, so release the interpreter for other Python threads.
     let found = py.detach(|| {
-        let input: Box<dyn Read + Send> =
-            if is_pipe { Box::new(StandardInput::new(Arc::clone(&ended))) } else { Box::new(opened(&path)?) };
         let report = |packets: u64, found: &Analysis| {
             let done = Python::attach(|py| {
                 if is_pipe && signalled(py, &ended) {
@@ -86,7 +84,12 @@ pub(crate) fn analyze<'py>(
                 false
             })
         };
-        Analysis::read(input, points, report).map_err(|error| failed(error.to_string()))
+        let found = if is_pipe {
+            Analysis::read(StandardInput::new(Arc::clone(&ended)), points, report)
+        } else {
+            Analysis::read_ahead(opened(&path)?, points, report)
+        };
+        found.map_err(|error| failed(error.to_string()))
     });
     if let Some(error) = interrupted {
         return Err(error);
