@@ -562,6 +562,9 @@ def analyze(
     progress: Callable[[int, int], object] | None = None,
     live: Callable[[list[tuple[str, int, str, int, float, float, float, float, int, str]]], object] | None = None,
 ) -> tuple[dict[str, _Columns], dict[str, Any]]: ...
+def json_members(table: _Columns, first: int, end: int) -> list[str]:
+    """Returns the members of the JSON objects of a table's rows. See `crates/py/src/json_rows.rs`."""
+
 def capture_packets(path: str, most: int) -> tuple[list[tuple[str, int]], _Columns]:
     """Returns the endpoints of the first `most` TCP packets, and the packets as columns. See
     `crates/py/src/packet_log.rs`."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import pty
 import signal
 import subprocess
 import sys
+from array import array
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +18,8 @@ import pytest
 
 import lopsided as lop
 from lines import DOWNLOAD, UPLOAD, line_of
+from lopsided import _native
+from lopsided.cli.terminal import print_json
 from lopsided.data import catalogue
 from lopsided.errors import UsageError
 
@@ -112,6 +116,28 @@ def test_a_compressed_capture_from_a_pipe_yields_the_same_result(captures: Path)
     piped = json.loads(done.stdout)
     assert piped["connections"] == 2
     assert piped["directions"][0]["limited_by"] == lop.analyze(path).largest[0]["limited_by"]
+
+
+def test_the_json_text_equals_the_result_encoded_by_python(found: lop.Capture, capsys) -> None:
+    print_json(found.streamed())
+    text = capsys.readouterr().out
+    print_json(found.to_dict())
+    assert text == capsys.readouterr().out
+    assert json.loads(text)["directions"][0]["stretches"]
+
+
+def test_numbers_and_texts_in_json_rows_are_written_as_python_writes_them() -> None:
+    numbers = [0.0, -0.0, 0.1, 1e-4, 9.9e-5, 5e-324, 1.5e-7, 123456789.125, 1e15, 1e16, 1.7976931348623157e308, 2 / 3]
+    texts = ["a", 'say "\\"', "\b\f\n\r\t\x7f", "é\u2028\U0001f600", *["x"] * 8]
+    table = {"number": ("f64", array("d", numbers).tobytes()), "text": ("text", texts)}
+    rows = [json.dumps({"number": number, "text": text}) for number, text in zip(numbers, texts, strict=True)]
+    members = _native.json_members(table, 0, len(rows))
+    assert ["{" + text.strip().replace(",\n ", ",") + "}" for text in members] == rows
+    missing = {"number": ("f64", array("d", [math.nan, math.inf]).tobytes()), "count": ("maybe", [None, 7])}
+    assert _native.json_members(missing, 0, 2) == [
+        '  "number": null,\n  "count": null',
+        '  "number": null,\n  "count": 7',
+    ]
 
 
 def test_an_unknown_option_before_the_capture_is_named(captures: Path) -> None:

@@ -17,6 +17,7 @@ mod endpoint;
 mod error;
 mod fetching;
 mod inferred;
+mod json_rows;
 mod live;
 #[cfg(target_os = "linux")]
 mod live_world;
@@ -56,6 +57,8 @@ mod _native {
     use crate::fetching::Transfer;
     #[pymodule_export]
     use crate::inferred::infer_tcp_events;
+    #[pymodule_export]
+    use crate::json_rows::json_members;
     #[pymodule_export]
     use crate::live::{emulate, reflect, shape};
     #[cfg(target_os = "linux")]

@@ -14,6 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from lopsided.data.rows import Encoded
+
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
@@ -185,7 +187,7 @@ def _json(value: Any, line: str) -> Iterator[str]:
         named = ((None, each) for each in cast("Iterable[Any]", value))
         begin, end = "[", "]"
     else:
-        yield _scalar(value)
+        yield value.replace("\n", line) if isinstance(value, Encoded) else _scalar(value)
         return
     mark = begin
     for is_plain, items in groupby(named, _is_plain):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from lopsided import _native
 from lopsided.data.rows import Lazy
 
 # Functions import numpy only if they need it: the import takes longer than many a command.
@@ -97,6 +98,10 @@ class Columns(Lazy):
         # Python's numbers take four times the memory of the columns, so convert a few rows at a time.
         for first in range(0, self.height, _BLOCK):
             yield from self.picked(range(first, min(first + _BLOCK, self.height)))
+
+    def members(self) -> Iterator[str]:
+        for first in range(0, self.height, _BLOCK):
+            yield from _native.json_members(self._raw, first, min(first + _BLOCK, self.height))
 
     def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
         values = [_values(kind, data, places) for kind, data in self._raw.values()]

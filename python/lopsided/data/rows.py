@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lopsided.data.catalogue import TableSpec
+
+
+class Encoded(str):
+    """JSON text with an indentation of two spaces. `print_json` does not encode it again."""
+
+    __slots__ = ()
 
 
 class Lazy:
@@ -45,6 +52,10 @@ class Lazy:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         raise NotImplementedError
+
+    def members(self) -> Iterator[str]:
+        """Returns the members of each row's JSON object, one per line, with an indentation of two spaces."""
+        return (json.dumps(row, indent=2)[2:-2] for row in self.rows())
 
     def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
         """Returns the rows with the given indices, as dictionaries."""

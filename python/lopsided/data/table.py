@@ -105,6 +105,10 @@ class Table:
         """Returns the rows as dictionaries."""
         return self._source.rows() if isinstance(self._source, Lazy) else self._source.iter_rows(named=True)
 
+    def members(self) -> Iterator[str]:
+        """Returns the members of each row's JSON object, one per line, with an indentation of two spaces."""
+        return (self._source if isinstance(self._source, Lazy) else Rows(self.rows(), self._spec)).members()
+
     def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
         """Returns the rows with the given indices, as dictionaries. Other rows are not converted."""
         if isinstance(self._source, Lazy):

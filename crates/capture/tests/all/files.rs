@@ -53,6 +53,18 @@ fn compressed_files_are_read_like_plain_files() {
 }
 
 #[test]
+fn a_file_that_is_read_ahead_yields_the_same_segments_and_reading_stops_if_progress_returns_false() {
+    let mut packets = handshake(64_000);
+    packets.extend((0..20_000_u32).map(|number| data(21_000_000 + u64::from(number), 100 * number, 100, true)));
+    let file = pcap(&packets);
+    let found = Analysis::read_ahead(&file[..], false, |_, _| true).expect("a capture");
+    assert_eq!((found.segments, found.read), (20_003, read(&file).read));
+    let stopped = Analysis::read_ahead(&file[..], false, |_, _| false).expect("a capture");
+    assert_eq!(stopped.segments, 1);
+    assert!(Analysis::read_ahead(&file[..20], false, |_, _| true).is_err());
+}
+
+#[test]
 fn a_truncated_file_is_read_up_to_its_last_whole_record() {
     let file = pcap(&story());
     let mut seen = 0;

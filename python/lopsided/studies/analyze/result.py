@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 from lopsided._native import __version__
 from lopsided.accessors import filled_in
 from lopsided.data import units
+from lopsided.data.rows import Encoded
 from lopsided.data.table import Row, Table
 from lopsided.data.units import counted
 from lopsided.data.view import view
@@ -212,16 +214,31 @@ class Capture(Study):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the whole result for JSON, without the points."""
-        whole = self.streamed()
-        return {**whole, "directions": list(whole["directions"])}
+        stretches = map(joined, self._intervals())
+        rows = zip(self.directions.rows(), stretches, strict=True)
+        return self._whole([{**row, "stretches": [vars(stretch) for stretch in found]} for row, found in rows])
 
     def streamed(self) -> dict[str, Any]:
-        """Returns `to_dict` with an iterator over the directions, because a capture may have 100,000 directions."""
+        """Returns `to_dict` with an iterator over the JSON texts of the directions, because a capture may have 100,000
+        directions."""
+        rows = zip(self.directions.members(), self._intervals(), strict=True)
+        return self._whole(Encoded(f'{{\n{row},\n  "stretches": {_encoded(joined(bins))}\n}}') for row, bins in rows)
+
+    def _intervals(self) -> Iterator[Iterable[Row]]:
+        """Returns the intervals of each direction."""
         # Both tables are sorted by direction, and each direction has at least one interval.
-        intervals = groupby(self.timeline.rows(), itemgetter("direction"))
-        found = (
-            {**row, "stretches": [vars(stretch) for stretch in joined(bins)]}
-            for row, (_direction, bins) in zip(self.directions.rows(), intervals, strict=True)
-        )
+        return (bins for _direction, bins in groupby(self.timeline.rows(), itemgetter("direction")))
+
+    def _whole(self, directions: object) -> dict[str, Any]:
         both = {"between": list(self.between.rows())} if len(self.between) else {}
-        return {"source": self.source, **self.facts, "warnings": self.warnings, "directions": found, **both}
+        return {"source": self.source, **self.facts, "warnings": self.warnings, "directions": directions, **both}
+
+
+_BETWEEN = ",\n"
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",\n      ", ": "))
+
+
+def _encoded(stretches: Iterable[Stretch]) -> str:
+    """Returns the JSON text of a direction's periods."""
+    texts = [f"    {{\n      {_ENCODER.encode(vars(stretch))[1:-1]}\n    }}" for stretch in stretches]
+    return f"[\n{_BETWEEN.join(texts)}\n  ]" if texts else "[]"
