@@ -172,16 +172,20 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let place_ms = if place.is_nan() { 0.0 } else { place };
     let shared = loads.lengths(host, way).filter(|_| loads.data_share(host, way) < SHARED);
     let (by_length, full) = shared.map_or((Discipline::Unknown, None), |all| by_length(&data.packets_at_hole, all));
-    let (discipline, full) = match discipline(data, longest_wait_ms, place_ms, is_mixed) {
-        Some(found) => (found, None),
+    let by_occupancy = data.occupancy.as_ref().and_then(|occupancy| occupancy.discipline(rate_bps));
+    let by_delay = discipline(data, longest_wait_ms, place_ms, is_mixed).map(|found| (found, None));
+    let (discipline, full) = match by_delay.or(by_occupancy) {
+        Some(found) => found,
         None if by_length == Discipline::DropTail && is_usually_full(&data.packets_at_hole) => (by_length, full),
         None if !is_mixed || has_spike(data, connection.vantage(sender)) || varies(data) => (Discipline::Aqm, None),
         None => (by_length, full),
     };
+    // Near the receiver, the packets before the point of capture include the packet in transmission. Elsewhere, the number
+    // is uncertain by one packet, so a short buffer is unknown. Without the line's rate, the number is NaN.
+    let is_at_receiver = connection.vantage(sender) == Vantage::Receiver;
+    let is_uncertain = |packets: f64| packets.is_nan() || packets < SHORT && !is_at_receiver;
     let at_loss = match full_packets(data) {
-        // Near the receiver, the packets before the point of capture include the packet in transmission. Elsewhere, the
-        // number is uncertain by one packet, so a short buffer is unknown.
-        _ if full.is_some_and(|packets| packets < SHORT && connection.vantage(sender) != Vantage::Receiver) => f64::NAN,
+        _ if full.is_some_and(is_uncertain) => f64::NAN,
         _ if full.is_some() && !place.is_nan() => full.map_or(f64::NAN, |packets| packets * place),
         // In a mixture of data and ACKs the queueing delay varies, so return the delay of a buffer that is full of
         // data.

@@ -9,7 +9,7 @@ use lopsided_core::packet::Flags;
 /// Segment size in bytes if a SYN contains no MSS option (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 /// A capture counts as near an endpoint if the RTT between the two is at most this share of the whole RTT.
-const AT_AN_END: f64 = 0.1;
+pub(crate) const AT_AN_END: f64 = 0.1;
 
 /// The place where the capture was taken, relative to one direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,11 +144,11 @@ impl Connection {
             // cross the bottleneck link.
             let delivered = others.acknowledged(segment, peer);
             loads.add(segment.at, target, source, delivered);
-            others.count_queued(loads, target, source);
+            others.count_queued(loads, (target, source));
         }
         if segment.len > 0 {
             mine.sends(segment, peer);
-            mine.count_queued(loads, source, target);
+            mine.count_queued(loads, (source, target));
         } else {
             loads.add(segment.at, source, target, u64::from(segment.ip_len));
         }

@@ -4,7 +4,8 @@
 use crate::ack_path::AckPath;
 use crate::clock::Clock;
 use crate::flight::Flight;
-use crate::load::Loads;
+use crate::load::{Loads, Towards};
+use crate::occupancy::{Hosts, Occupancy};
 use crate::points::{Kind, Points};
 use crate::segment::{Options, Segment};
 use crate::sender::{Arriving, Sender, Sending, SlowStartEnd};
@@ -123,6 +124,12 @@ pub struct Direction {
     ahead: u64,
     /// Queueing delay of data, in ms.
     pub data_wait_ms: Sketch,
+    /// Lengths of the queue that data shares with ACKs behind the point of capture; `None` if the queue contains only
+    /// data, or if the capture was not taken near the sender.
+    pub(crate) occupancy: Option<Box<Occupancy>>,
+    /// Capture time and queueing delay, in nanoseconds, of the data in the latest RTT sample. `None` after the packets in
+    /// the queue were counted.
+    delivered: Option<(u64, u64)>,
     /// Largest flight as seen by the sender, in bytes.
     pub most_out: u32,
     /// Minimum, maximum, sum and number of the receive windows that this endpoint advertised, in bytes.
@@ -360,6 +367,7 @@ impl Direction {
                 let wait = self.ways.data_wait(rtt.as_nanos(), peer.waited);
                 self.data_wait_ms.add(wait as f64 * 1e-6);
                 data_wait = Some(wait);
+                self.delivered = Some((at.saturating_sub(rtt.as_nanos()), wait));
             }
             let waits = self.ways.now();
             self.ack_path.wait_ms.add(waits.acks as f64 * 1e-6);
@@ -408,10 +416,20 @@ impl Direction {
     }
 
     /// Counts the packets that were in the queue at a loss. These packets passed while the packet after the lost packet
-    /// waited.
-    pub(crate) fn count_queued(&mut self, loads: &Loads, from: Option<usize>, to: Option<usize>) {
-        let Some((at, wait, is_first)) = self.after_loss.take() else { return };
-        if let Some(packets) = loads.packets_between(from, to, at.saturating_sub(wait), at) {
+    /// waited. Also records the length of a queue of ACKs and data: see [`Occupancy`].
+    pub(crate) fn count_queued(&mut self, loads: &Loads, hosts: Hosts) {
+        let (delivered, lost) = (self.delivered.take(), self.after_loss.take());
+        if hosts.0.is_some_and(|from| loads.is_mixed(from, Towards::Network)) && self.ways.is_near_sender() {
+            let occupancy = self.occupancy.get_or_insert_default();
+            if let Some((at, wait, is_first)) = lost {
+                occupancy.lost(loads, hosts, at, wait, is_first);
+            }
+            if let Some((at, wait)) = delivered {
+                occupancy.delivered(loads, hosts, at, wait);
+            }
+        }
+        let Some((at, wait, is_first)) = lost else { return };
+        if let Some((packets, _)) = loads.packets_between(hosts, at.saturating_sub(wait), at) {
             self.packets_at_loss.add(packets as f64);
             if is_first {
                 self.packets_at_episode.add(packets as f64);
@@ -485,6 +503,9 @@ impl Direction {
             timeline.close();
         }
         self.ways.close();
+        if let Some(occupancy) = &mut self.occupancy {
+            occupancy.close();
+        }
     }
 }
 

@@ -37,6 +37,7 @@ mod ids;
 mod limit;
 mod link;
 mod load;
+mod occupancy;
 mod points;
 mod replay;
 mod report;

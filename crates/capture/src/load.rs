@@ -52,8 +52,8 @@ struct Host {
     bytes: [Vec<u64>; 2],
     /// Numbers of packets with and without data.
     packets: [[u64; 2]; 2],
-    /// Times of the most recent packets.
-    passed: [VecDeque<u64>; 2],
+    /// Time of each recent packet, and the total size of all packets up to this packet, in bytes.
+    passed: [VecDeque<(u64, u64)>; 2],
     /// For each packet, the number of packets that were in the queue in front of the point of capture when the packet
     /// entered it.
     lengths: [Sketch; 2],
@@ -133,18 +133,15 @@ impl Loads {
             if times.len() == MOST_TIMES {
                 times.pop_front();
             }
-            times.push_back(at);
+            let total = times.back().map_or(0, |(_, total)| *total) + u64::from(segment.ip_len);
+            times.push_back((at, total));
         }
         if let (Some(host), Some(id)) = (from, segment.ip_id) {
             self.hosts[host].ids.add(id, None);
         }
         let ends = [(from?, Towards::Network), (to?, Towards::Host)];
-        let is_mixed = |(host, way): (usize, Towards)| {
-            let [data, others] = self.hosts[host].packets[way as usize];
-            (MIXED.0..MIXED.1).contains(&(data as f64 / (data + others) as f64))
-        };
-        let waited = waited.filter(|_| ends.into_iter().any(is_mixed))?;
-        let found = if waited < TICK { 0 } else { self.packets_between(from, to, at.saturating_sub(waited), at)? };
+        let waited = waited.filter(|_| ends.into_iter().any(|(host, way)| self.is_mixed(host, way)))?;
+        let found = if waited < TICK { 0 } else { self.packets_between((from, to), at.saturating_sub(waited), at)?.0 };
         for (host, way) in ends {
             self.hosts[host].lengths[way as usize].add(found as f64);
         }
@@ -156,21 +153,25 @@ impl Loads {
         Some(&self.of(host)?.lengths[way as usize])
     }
 
-    /// Returns the number of packets between `since` and `until` that `from` sent, or that `to` received if this number
-    /// is larger. `None` if the times of these packets are no longer stored.
+    /// Returns the number of packets between `since` and `until` that the first host sent, or that the second host
+    /// received if this number is larger. Also returns the total size of these packets in bytes. `None` if the times of
+    /// these packets are no longer stored.
     pub(crate) fn packets_between(
         &self,
-        from: Option<usize>,
-        to: Option<usize>,
+        (from, to): (Option<usize>, Option<usize>),
         since: u64,
         until: u64,
-    ) -> Option<u64> {
+    ) -> Option<(u64, u64)> {
         let count = |host: Option<usize>, way: Towards| {
             let times = &self.hosts[host?].passed[way as usize];
-            let is_whole = times.len() < MOST_TIMES || times.front().is_some_and(|first| *first <= since);
+            let is_whole = times.len() < MOST_TIMES || times.front().is_some_and(|(first, _)| *first <= since);
             let before =
-                |bound: u64, included: bool| times.partition_point(|at| *at < bound || included && *at == bound);
-            is_whole.then(|| before(until, false).saturating_sub(before(since, true)) as u64)
+                |bound: u64, included: bool| times.partition_point(|(at, _)| *at < bound || included && *at == bound);
+            let total = |count: usize| count.checked_sub(1).map_or(0, |last| times[last].1);
+            is_whole.then(|| {
+                let (begin, end) = (before(since, true), before(until, false));
+                (end.saturating_sub(begin) as u64, total(end).saturating_sub(total(begin)))
+            })
         };
         Some(count(from, Towards::Network)?.max(count(to, Towards::Host)?))
     }
@@ -213,6 +214,12 @@ impl Loads {
     /// Returns the total number of bytes that a host received or sent.
     pub fn total(&self, host: IpAddr, way: Towards) -> u64 {
         self.of(host).map_or(0, |host| host.bytes[way as usize].iter().sum())
+    }
+
+    /// Returns true if data and other packets share the queue of a host in one direction. See `MIXED`.
+    pub(crate) fn is_mixed(&self, host: usize, way: Towards) -> bool {
+        let [data, others] = self.hosts[host].packets[way as usize];
+        (MIXED.0..MIXED.1).contains(&(data as f64 / (data + others) as f64))
     }
 
     /// Returns the number of bytes that a host received or sent between two times, in nanoseconds of the file's clock.

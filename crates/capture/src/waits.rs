@@ -9,6 +9,7 @@
 //!
 //! Without timestamps, all queueing delay in an RTT to the receiver is attributed to the data.
 
+use crate::connection::AT_AN_END;
 use std::collections::VecDeque;
 
 /// Largest number of receiver timestamps that are stored until the sender echoes them.
@@ -149,6 +150,12 @@ impl Ways {
     /// Returns true if the point of capture is at the sender, judged by the minimum RTT to the sender.
     fn is_at_sender(&self, near_least: u64) -> bool {
         is_at_end(near_least, self.far_least.unwrap_or(0))
+    }
+
+    /// Returns true if the point of capture is near the sender, judged by the minimum RTTs.
+    pub(crate) fn is_near_sender(&self) -> bool {
+        let (near, far) = (self.near_least.unwrap_or(0), self.far_least.unwrap_or(0));
+        near as f64 <= AT_AN_END * (near + far) as f64
     }
 
     /// Records an RTT of `far` ns to the receiver, whose ACK was queued for `waited` ns.
