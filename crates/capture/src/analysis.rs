@@ -107,8 +107,7 @@ impl Analysis {
     }
 
     /// Like [`Analysis::read`], but reads and parses the frames in another thread. Use this for files: frames of a slow
-    /// pipe would be delayed. If `progress` returns false, [`Analysis::read`](field@Analysis::read) also counts frames
-    /// that were read ahead.
+    /// pipe would be delayed. If `progress` returns false, the field `read` also counts frames that were read ahead.
     ///
     /// # Errors
     /// Returns an error if the input is not a capture, or if no frame can be read.
