@@ -93,13 +93,14 @@ def run_experiments(
         if repetition < (times[experiment.key] if case.draws else 1)
     ]
     scenarios = _scenarios(paper, due, overrides or {})
+    texts = {key: each.native.to_toml() for key, each in {id(each): each for each in scenarios}.items()}
     # `seeds` raises an error if a seed exceeds 64 bits.
     first_seeds = {number: seeds(number + seed - 1, repetitions)[0] for number in {each.seed for each in scenarios}}
     # Run each pair of scenario and seed once, and share the run between all cases that need it.
     sharing: dict[tuple[str, int, frozenset[str]], list[int]] = {}
     for index, (item, scenario) in enumerate(zip(due, scenarios, strict=True)):
         run_seed = first_seeds[scenario.seed] + item.repetition
-        run = scenario.native.to_toml(), run_seed, frozenset(item.experiment.ours)
+        run = texts[id(scenario)], run_seed, frozenset(item.experiment.ours)
         sharing.setdefault(run, []).append(index)
     jobs = [Job(scenarios[first], seed, ours) for (_, seed, ours), (first, *_) in sharing.items()]
     shared = list(sharing.values())
@@ -131,13 +132,17 @@ def run_experiments(
 
 
 def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:
-    """Returns the scenario of each run. Every file is read only once, and every case is resolved only once."""
+    """Returns the scenario of each run. Every file is read only once. Cases with the same overrides share one resolved
+    scenario."""
     files: dict[str, Scenario] = {}
-    resolved: dict[int, Scenario] = {}
+    resolved: dict[tuple[str, tuple[tuple[str, str], ...]], Scenario] = {}
+    found: list[Scenario] = []
     for item in due:
-        if id(item.case) not in resolved:
-            name = item.case.scenario
+        name, settings = item.case.scenario, {**item.case.overrides, **overrides}
+        key = name, tuple(settings.items())
+        if key not in resolved:
             if name not in files:
                 files[name] = Scenario.load(paper.folder / "scenarios" / name)
-            resolved[id(item.case)] = files[name].with_(**{**item.case.overrides, **overrides})
-    return [resolved[id(item.case)] for item in due]
+            resolved[key] = files[name].with_(**settings)
+        found.append(resolved[key])
+    return found

@@ -57,7 +57,7 @@ def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
 
     The upload's ratio is included only if the load contains an upload.
     """
-    there = {(row["path"], row["load"]) for row in m.table(experiment).to_dicts() if row["mechanism"] == each.key}
+    there = {(row["path"], row["load"]) for row in m.rows(experiment, mechanism=each.key)}
     return [
         Ratio(path, load, way, with_ / without)
         for path in JUDGED_ON[experiment]
