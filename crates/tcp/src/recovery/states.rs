@@ -145,8 +145,12 @@ impl Recovery {
             self.count_duplicates_after_timeout(now, flight, outcome);
             return false;
         }
+        let retransmitted = flight.scoreboard.retrans_out();
         let timer = self.detect_loss(now, flight);
-        if self.ca_state == CaState::Open {
+        // FLAG_LOST_RETRANS: a retransmission was lost too, so a recovery starts and reduces the window again.
+        if self.ca_state == CaState::Loss && flight.scoreboard.retrans_out() < retransmitted {
+            self.enter_recovery(now, flight);
+        } else if self.ca_state == CaState::Open {
             if flight.scoreboard.lost_segments() > 0 {
                 self.enter_recovery(now, flight);
             } else {

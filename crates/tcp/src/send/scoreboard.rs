@@ -55,6 +55,10 @@ const RETRANS: u8 = 4;
 const EVER_RETRANS: u8 = 8;
 /// The application had no more data when the segment was last sent.
 const APP_LIMITED: u8 = 16;
+/// An undo has removed the loss mark while a retransmission was outstanding.
+const UNDONE: u8 = 32;
+/// A retransmission is outstanding, but RACK does not check it.
+const UNTIMED: u8 = 64;
 /// The state bits that change after the first transmission.
 const FATE: u8 = SACKED | LOST | RETRANS | EVER_RETRANS;
 
@@ -144,6 +148,11 @@ impl TxRecord {
 
     pub fn is_retransmitted(&self) -> bool {
         self.state() & RETRANS != 0
+    }
+
+    /// True if a retransmission is outstanding, and its send time is in the list `retransmitted`.
+    fn is_timed(&self) -> bool {
+        self.state() & (RETRANS | UNTIMED) == RETRANS
     }
 
     pub fn was_ever_retransmitted(&self) -> bool {
@@ -510,6 +519,8 @@ impl Scoreboard {
         if sent.is_retransmitted() {
             self.retrans_bytes -= sent.weight();
             self.retrans_out -= 1;
+        }
+        if sent.is_timed() {
             self.retransmitted.remove((sent.sent_at, number));
         }
     }
@@ -635,6 +646,7 @@ impl Scoreboard {
     /// Records a retransmission of segment `number`.
     pub fn retransmit(&mut self, number: u64, now: Time, stamp: RateStamp) {
         let sent = self.get_mut(number);
+        let was_timed = sent.is_timed();
         let sent_before = std::mem::replace(&mut sent.sent_at, now);
         sent.set_stamp(&stamp);
         // A segment may be retransmitted again while its last retransmission is outstanding.
@@ -646,9 +658,10 @@ impl Scoreboard {
         if was_pending {
             self.pending.remove(number);
         }
-        if was_out {
+        if was_timed {
             self.retransmitted.remove((sent_before, number));
-        } else {
+        }
+        if !was_out {
             self.retrans_bytes += len;
             self.retrans_out += 1;
         }
@@ -679,7 +692,7 @@ impl Scoreboard {
         assert_eq!(sum(TxRecord::is_retransmitted), (self.retrans_bytes, self.retrans_out), "sent again");
         assert_eq!(self.ring.iter().map(|sent| u64::from(sent.pad)).sum::<u64>(), self.padding, "padding");
         assert!(self.rates.as_ref().is_none_or(|rates| rates.len() == self.ring.len()), "a part for each record");
-        assert_eq!(self.retransmitted.len(), self.retrans_out as usize, "in the order they were sent again");
+        assert_eq!(self.retransmitted.len(), sum(TxRecord::is_timed).1 as usize, "in the order they were sent again");
         for pair in self.ring.iter().zip(self.ring.iter().skip(1)) {
             assert_eq!(pair.0.end(), pair.1.start(), "records tile the stream");
         }
@@ -699,7 +712,7 @@ impl Scoreboard {
         for number in self.base..self.next_number() {
             let sent = self.get(number);
             assert_eq!(sent.is_retransmit_pending(), self.pending.contains(number));
-            assert_eq!(sent.is_retransmitted(), self.retransmitted.contains((sent.sent_at, number)));
+            assert_eq!(sent.is_timed(), self.retransmitted.contains((sent.sent_at, number)));
             // Loss detection starts at `first_open`, so it would never examine an open segment with a lower number.
             let open = !sent.is_sacked() && !sent.is_lost() && !sent.was_ever_retransmitted();
             assert!(!open || number >= self.first_open, "an open segment lies before the detection cursor");

@@ -1,7 +1,7 @@
 //! Marks segments as lost by time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or a partial
 //! acknowledgement. Also removes the marks.
 
-use super::{LOST, RETRANS, RatePart, SACKED, Scoreboard, TxRecord};
+use super::{LOST, RETRANS, RatePart, SACKED, Scoreboard, TxRecord, UNDONE, UNTIMED};
 use crate::cc::Lost;
 use lopsided_core::{Bytes, Time};
 
@@ -27,7 +27,8 @@ impl Scoreboard {
     pub fn unmark_lost(&mut self) {
         for number in self.base..self.next_number() {
             let sent = self.get_mut(number);
-            sent.set_state(sent.state() & !LOST);
+            let undone = if sent.is_retransmitted() { UNDONE } else { 0 };
+            sent.set_state(sent.state() & !LOST | undone);
         }
         self.lost_bytes = 0;
         self.lost_segments = 0;
@@ -39,15 +40,14 @@ impl Scoreboard {
     /// Clears the loss and retransmission marks of retransmitted segments, because FreeBSD starts each recovery with an
     /// empty scoreboard.
     pub fn settle_retransmissions(&mut self) {
-        for (_, number) in std::mem::take(&mut self.retransmitted) {
-            let sent = self.get_mut(number);
-            let (was_lost, len) = (sent.is_lost(), sent.weight());
-            sent.set_state(sent.state() & !(LOST | RETRANS));
-            if was_lost {
-                self.lost_bytes -= len;
+        for sent in self.ring.iter_mut().filter(|sent| sent.is_retransmitted()) {
+            if sent.is_lost() {
+                self.lost_bytes -= sent.weight();
                 self.lost_segments -= 1;
             }
+            sent.set_state(sent.state() & !(LOST | RETRANS | UNDONE | UNTIMED));
         }
+        self.retransmitted.clear();
         self.retrans_bytes = 0;
         self.retrans_out = 0;
         self.first_open = self.base;
@@ -87,10 +87,15 @@ impl Scoreboard {
         self.first_open = number;
         // Check the retransmissions too, in order of send time.
         while let Some((when, number)) = self.retransmitted.first() {
-            if !before_newest(self.get(number)) || wait(when).is_some() {
+            let sent = self.get(number);
+            if !before_newest(sent) || wait(when).is_some() {
                 break;
             }
-            self.mark_lost(number);
+            if sent.state() & (LOST | UNDONE) == UNDONE {
+                self.mark_lost_after_undo(number);
+            } else {
+                self.mark_lost(number);
+            }
         }
         if self.retransmitted.is_empty() {
             return longest;
@@ -245,11 +250,13 @@ impl Scoreboard {
         let sent = self.get_mut(number);
         debug_assert!(!sent.is_sacked());
         let (len, was_pending) = (sent.weight(), sent.is_retransmit_pending());
-        if sent.state() & RETRANS != 0 {
+        if sent.is_retransmitted() {
             // The retransmission was lost too.
-            sent.set_state(sent.state() & !RETRANS);
-            let sent_at = sent.sent_at;
-            self.retransmitted.remove((sent_at, number));
+            let (sent_at, was_timed) = (sent.sent_at, sent.is_timed());
+            sent.set_state(sent.state() & !(RETRANS | UNDONE | UNTIMED));
+            if was_timed {
+                self.retransmitted.remove((sent_at, number));
+            }
             self.lost_retransmits += 1;
             self.retrans_bytes -= len;
             self.retrans_out -= 1;
@@ -269,6 +276,22 @@ impl Scoreboard {
         if self.total_lost > before {
             self.note_loss(number);
         }
+    }
+
+    /// Marks a segment as lost whose loss mark was undone while its retransmission was outstanding. The retransmission
+    /// stays outstanding, and RACK does not check it again.
+    fn mark_lost_after_undo(&mut self, number: u64) {
+        // tcp_mark_skb_lost ends a retransmission only if the segment is already marked, but an undo leaves the mark of
+        // the retransmission. tcp_rack_detect_loss removes each segment that it marks from the list by send time. Linux
+        // then repeats the segment only after a timeout.
+        let sent = self.get_mut(number);
+        let (len, sent_at) = (sent.weight(), sent.sent_at);
+        sent.set_state(sent.state() | LOST | UNTIMED);
+        self.retransmitted.remove((sent_at, number));
+        self.lost_bytes += len;
+        self.lost_segments += 1;
+        self.total_lost += len;
+        self.note_loss(number);
     }
 
     /// Stores a loss for [`Scoreboard::take_losses`].

@@ -17,6 +17,10 @@ struct Sent {
     lost: bool,
     again: bool,
     ever_again: bool,
+    /// An undo removed the loss mark while the retransmission was outstanding.
+    undone: bool,
+    /// RACK does not check the retransmission.
+    untimed: bool,
 }
 
 impl Sent {
@@ -45,6 +49,7 @@ impl Model {
         let weight = sent.weight();
         let before = self.total_lost;
         if std::mem::take(&mut sent.again) {
+            (sent.undone, sent.untimed) = (false, false);
             self.lost_again += 1;
             self.total_lost += weight;
         }
@@ -54,6 +59,18 @@ impl Model {
         if self.total_lost > before {
             self.losses.push((sent.octets.clone(), self.total_lost - u64::from(sent.stamp.lost)));
         }
+    }
+
+    /// RACK's mark: a retransmission whose loss mark was undone stays outstanding.
+    fn lose_by_time(&mut self, index: usize) {
+        let sent = &mut self.sent[index];
+        if !sent.undone || sent.lost {
+            return self.lose(index);
+        }
+        sent.again = false;
+        self.lose(index);
+        let sent = &mut self.sent[index];
+        (sent.again, sent.undone, sent.untimed) = (true, true, true);
     }
 
     fn lose_all(&mut self, which: impl Fn(usize, &Sent) -> bool) {
@@ -176,6 +193,8 @@ impl Both {
                     lost: false,
                     again: false,
                     ever_again: false,
+                    undone: false,
+                    untimed: false,
                 });
                 self.end = end;
             }
@@ -188,6 +207,7 @@ impl Both {
                     if start <= sent.octets.start && sent.octets.end <= end && !sent.sacked {
                         expected.push((sent.octets.start, sent.at, sent.stamp.delivered_at));
                         (sent.sacked, sent.lost, sent.again) = (true, false, false);
+                        (sent.undone, sent.untimed) = (false, false);
                     }
                 }
                 assert_eq!(seen, expected);
@@ -241,6 +261,7 @@ impl Both {
                 self.board.retransmit(number, self.now, stamp);
                 let sent = &mut self.model.sent[index];
                 (sent.at, sent.stamp, sent.again, sent.ever_again) = (self.now, stamp, true, true);
+                (sent.undone, sent.untimed) = (false, false);
             }
             Step::ByTime(percent) => {
                 let index = (model.sent.len() * percent as usize / 100).min(model.sent.len());
@@ -257,14 +278,15 @@ impl Both {
                 let older = |sent: &Sent| (sent.at, sent.octets.end) < newest;
                 // Originals in stream order, then retransmissions in the order in which they were sent.
                 model.lose_all(|_, sent| sent.is_open() && older(sent) && wait(sent.at).is_none());
-                let mut again: Vec<usize> = (0..model.sent.len()).filter(|index| model.sent[*index].again).collect();
+                let timed = |sent: &Sent| sent.again && !sent.untimed;
+                let mut again: Vec<usize> = (0..model.sent.len()).filter(|index| timed(&model.sent[*index])).collect();
                 again.sort_by_key(|index| (model.sent[*index].at, *index));
                 for index in again {
                     if older(&model.sent[index]) && wait(model.sent[index].at).is_none() {
-                        model.lose(index);
+                        model.lose_by_time(index);
                     }
                 }
-                let waiting = model.sent.iter().filter(|sent| (sent.is_open() || sent.again) && older(sent));
+                let waiting = model.sent.iter().filter(|sent| (sent.is_open() || timed(sent)) && older(sent));
                 assert_eq!(longest, waiting.filter_map(|sent| wait(sent.at)).max());
             }
             Step::BelowHighest(percent) => {
@@ -297,7 +319,8 @@ impl Both {
                 board.mark_lost_retransmissions();
                 let Some((_, next)) = model.highest_run() else { return };
                 let highest = model.sent[next - 1].clone();
-                let mut again: Vec<usize> = (0..model.sent.len()).filter(|index| model.sent[*index].again).collect();
+                let timed = |sent: &Sent| sent.again && !sent.untimed;
+                let mut again: Vec<usize> = (0..model.sent.len()).filter(|index| timed(&model.sent[*index])).collect();
                 again.sort_by_key(|index| (model.sent[*index].at, *index));
                 for index in again {
                     if !highest.ever_again && model.sent[index].at < highest.at {
@@ -330,12 +353,14 @@ impl Both {
             }
             Step::Unmark => {
                 board.unmark_lost();
-                model.sent.iter_mut().for_each(|sent| sent.lost = false);
+                for sent in &mut model.sent {
+                    (sent.lost, sent.undone) = (false, sent.undone || sent.again);
+                }
             }
             Step::Settle => {
                 board.settle_retransmissions();
                 for sent in model.sent.iter_mut().filter(|sent| sent.again) {
-                    (sent.lost, sent.again) = (false, false);
+                    (sent.lost, sent.again, sent.undone, sent.untimed) = (false, false, false, false);
                 }
             }
             Step::Cut(full) => {

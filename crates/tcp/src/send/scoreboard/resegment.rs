@@ -54,7 +54,7 @@ impl Scoreboard {
         };
         let (lost, again) = (sum(TxRecord::is_lost), sum(TxRecord::is_retransmitted));
         let pending = chosen(TxRecord::is_retransmit_pending).map(|(number, _)| number).collect();
-        let retransmitted = chosen(TxRecord::is_retransmitted).map(|(number, sent)| (sent.sent_at, number)).collect();
+        let retransmitted = chosen(TxRecord::is_timed).map(|(number, sent)| (sent.sent_at, number)).collect();
         let padding = numbered().map(|(_, sent)| u64::from(sent.pad)).sum();
         (self.lost_bytes, self.lost_segments) = lost;
         (self.retrans_bytes, self.retrans_out) = again;

@@ -342,6 +342,45 @@ fn frto_continues_the_recovery_after_a_duplicate_ack() {
 }
 
 #[test]
+fn after_an_undone_timeout_a_lost_retransmission_waits_for_the_next_timeout() {
+    // The undo removes the loss mark of the segment, but its retransmission stays outstanding. tcp_mark_skb_lost then
+    // only marks the segment. tcp_rack_detect_loss removes it from the list by send time. In a kernel capture
+    // (2416/64 kbit/s, hybla), Linux repeats the segment 3 s later, after the next timeout.
+    let mut t = timed_out(PEER);
+    t.inject(450, "ack 1 sack 2001:3001");
+    t.expect_ca_state(CaState::Open);
+    assert_eq!(t.info().counters.undos, 1);
+    t.deliver(452, "ack 1 sack 2001:4001");
+    t.deliver(455, "ack 1 sack 2001:5001");
+    t.deliver(460, "ack 1 sack 2001:6001");
+    t.drain_until(540);
+    t.inject(560, "ack 1 sack 10001:11001,2001:6001");
+    t.expect_train(560, 6_001, 8_001);
+    assert_eq!((t.info().lost, t.info().retrans), (6, 4));
+    t.answers(570, "ack 1 sack 1001:6001,10001:11001", "8001:9001 .");
+    assert_eq!(t.info().counters.lost_retransmits, 0);
+    t.expect(1282.11865, "1:1001 .");
+    t.expect_ca_state(CaState::Loss);
+}
+
+#[test]
+fn a_retransmission_that_is_lost_after_a_timeout_starts_a_recovery() {
+    // tcp_fastretrans_alert: FLAG_LOST_RETRANS ends the Loss state.
+    let mut t = timed_out(PEER);
+    t.inject(500, "ack 1001");
+    t.expect_train(500, 10_001, 12_001);
+    t.answers(600, "ack 1001 sack 10001:11001", "1001:2001 .");
+    t.expect_ca_state(CaState::Loss);
+    t.answers(620, "ack 1001 sack 10001:12001", "2001:3001 .");
+    t.expect_ca_state(CaState::Loss);
+    let recoveries = t.info().counters.fast_retransmits;
+    t.answers(750, "ack 1001 sack 2001:3001,10001:12001", "1001:2001 .");
+    t.expect_ca_state(CaState::Recovery);
+    assert_eq!(t.info().counters.lost_retransmits, 1);
+    assert_eq!(t.info().counters.fast_retransmits, recoveries + 1);
+}
+
+#[test]
 fn without_sack_a_loss_state_ends_only_beyond_its_recovery_point() {
     // RFC 6582 section 4.1, which Linux also applies after a timeout. In a kernel capture (1056/184 kbit/s without
     // SACK) six duplicate ACKs caused by spurious retransmissions released no segment.
