@@ -6,6 +6,7 @@
 
 use crate::connection::{Connection, Vantage};
 use crate::direction::Direction;
+use crate::discipline::Discipline;
 use crate::load::{Loads, Towards};
 use crate::sketch::Sketch;
 use crate::timeline::{Bin, Spread};
@@ -108,31 +109,6 @@ const HEADERS: u32 = 52;
 const FULL: u32 = 1448;
 /// Smallest share of retransmitted segments that indicates a policer.
 const POLICED: f64 = 0.01;
-
-/// The way in which a bottleneck treats packets that exceed its capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discipline {
-    /// Drops packets that arrive while the buffer is full.
-    DropTail,
-    /// Active queue management: drops or marks packets before the buffer is full.
-    Aqm,
-    /// Drops packets that exceed the rate, without queueing them.
-    Policer,
-    /// The capture does not show the discipline.
-    Unknown,
-}
-
-impl Discipline {
-    /// Returns the discipline's name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Discipline::DropTail => "drop_tail",
-            Discipline::Aqm => "aqm",
-            Discipline::Policer => "policer",
-            Discipline::Unknown => "unknown",
-        }
-    }
-}
 
 /// The bottleneck of one direction. Values that the capture does not show are NaN.
 #[derive(Clone, Copy, Debug)]

@@ -4,12 +4,11 @@ use crate::direction::{Direction, Peer};
 use crate::load::Loads;
 use crate::points::Points;
 use crate::segment::{Endpoint, Segment};
+use crate::waits::AT_AN_END;
 use lopsided_core::packet::Flags;
 
 /// Segment size in bytes if a SYN contains no MSS option (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
-/// A capture counts as near an endpoint if the RTT between the two is at most this share of the whole RTT.
-pub(crate) const AT_AN_END: f64 = 0.1;
 
 /// The place where the capture was taken, relative to one direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //!
 //! The line's rate is constant and often unknown, so all lengths are relative to the rate.
 
-use crate::bottleneck::Discipline;
+use crate::discipline::Discipline;
 use crate::load::Loads;
 use crate::sketch::Sketch;
 use std::collections::VecDeque;

@@ -9,9 +9,10 @@
 //!
 //! Without timestamps, all queueing delay in an RTT to the receiver is attributed to the data.
 
-use crate::connection::AT_AN_END;
 use std::collections::VecDeque;
 
+/// A capture counts as near an endpoint if the RTT between the two is at most this share of the whole RTT.
+pub(crate) const AT_AN_END: f64 = 0.1;
 /// Largest number of receiver timestamps that are stored until the sender echoes them.
 const MOST_ECHOES: usize = 256;
 
