@@ -186,6 +186,8 @@ fn invalid_arguments_are_reported_and_a_dry_run_prints_the_rules() {
 /// A client, a router that runs `shape`, a slow link, and a host that runs `reflect` and a server.
 const SENSED: &str = r#"
 set -e
+# A process that is left would keep the output open, so the test would wait for ever.
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 mount -t tmpfs none /run
 for room in client router far; do ip netns add $room; ip -n $room link set lo up; done
 ip link add c0 netns client type veth peer name c1 netns router
