@@ -4,8 +4,8 @@
 use crate::ack_path::AckPath;
 use crate::clock::Clock;
 use crate::flight::Flight;
-use crate::load::{Loads, Towards};
-use crate::occupancy::{Hosts, Occupancy};
+use crate::load::{Hosts, Loads, Towards};
+use crate::occupancy::Occupancy;
 use crate::points::{Kind, Points};
 use crate::segment::{Options, Segment};
 use crate::sender::{Arriving, Sender, Sending, SlowStartEnd};

@@ -28,6 +28,9 @@ pub enum Towards {
     Network,
 }
 
+/// Indices of the hosts that send and receive the packets of a connection; `None` for a host that is ignored.
+pub(crate) type Hosts = (Option<usize>, Option<usize>);
+
 /// Bytes of IP packets, by host and time.
 #[derive(Clone, Debug)]
 pub struct Loads {
@@ -156,12 +159,7 @@ impl Loads {
     /// Returns the number of packets between `since` and `until` that the first host sent, or that the second host
     /// received if this number is larger. Also returns the total size of these packets in bytes. `None` if the times of
     /// these packets are no longer stored.
-    pub(crate) fn packets_between(
-        &self,
-        (from, to): (Option<usize>, Option<usize>),
-        since: u64,
-        until: u64,
-    ) -> Option<(u64, u64)> {
+    pub(crate) fn packets_between(&self, (from, to): Hosts, since: u64, until: u64) -> Option<(u64, u64)> {
         let count = |host: Option<usize>, way: Towards| {
             let times = &self.hosts[host?].passed[way as usize];
             let is_whole = times.len() < MOST_TIMES || times.front().is_some_and(|(first, _)| *first <= since);

@@ -8,7 +8,7 @@
 //! The line's rate is constant and often unknown, so all lengths are relative to the rate.
 
 use crate::discipline::Discipline;
-use crate::load::Loads;
+use crate::load::{Hosts, Loads};
 use crate::sketch::Sketch;
 use std::collections::VecDeque;
 
@@ -42,9 +42,6 @@ pub(crate) struct Occupancy {
     /// Arrival at the queue and departure of delivered data, in nanoseconds of the file's clock.
     departures: VecDeque<(u64, u64)>,
 }
-
-/// Indices in [`Loads`] of the hosts that send and receive the data.
-pub(crate) type Hosts = (Option<usize>, Option<usize>);
 
 impl Occupancy {
     /// Records delivered data that arrived at the queue at `at` and was queued for `wait` nanoseconds.
