@@ -19,6 +19,9 @@ enum Values<'py> {
 /// spaces, separated by commas. Numbers are written as Python writes them; a missing value is `null`.
 #[pyfunction]
 pub(crate) fn json_members(table: &Bound<'_, PyDict>, first: usize, end: usize) -> PyResult<Vec<String>> {
+    // Python's own function for strings. Its escapes are those of `json.dumps`.
+    let quoted = table.py().import("json.encoder")?.getattr("encode_basestring_ascii")?;
+    let quote = |value: &Bound<'_, PyAny>| quoted.call1((value,))?.extract::<String>();
     let mut columns = Vec::new();
     for (name, column) in table.iter() {
         let (kind, data): (String, Bound<'_, PyAny>) = column.extract()?;
@@ -27,13 +30,13 @@ pub(crate) fn json_members(table: &Bound<'_, PyDict>, first: usize, end: usize) 
             "u64" => Values::U64(data.extract()?),
             "f64" => Values::F64(data.extract()?),
             "word" => {
-                let (codes, words): (_, Vec<String>) = data.extract()?;
-                Values::Word(codes, words.iter().map(|word| quoted(word)).collect())
+                let (codes, words): (_, Vec<Bound<'_, PyAny>>) = data.extract()?;
+                Values::Word(codes, words.iter().map(quote).collect::<PyResult<_>>()?)
             }
             "maybe" | "text" => Values::List(data.extract()?),
             kind => return Err(PyValueError::new_err(format!("there is no kind {kind} of columns"))),
         };
-        columns.push((format!("  {}: ", quoted(&name.extract::<String>()?)), values));
+        columns.push((format!("  {}: ", quote(&name)?), values));
     }
     let mut longest = 0;
     let mut rows = Vec::with_capacity(end.saturating_sub(first));
@@ -42,7 +45,7 @@ pub(crate) fn json_members(table: &Bound<'_, PyDict>, first: usize, end: usize) 
         for (place, (name, values)) in columns.iter().enumerate() {
             text.push_str(if place == 0 { "" } else { ",\n" });
             text.push_str(name);
-            values.write(row, &mut text)?;
+            values.write(row, &mut text, &quote)?;
         }
         longest = longest.max(text.len());
         rows.push(text);
@@ -51,8 +54,13 @@ pub(crate) fn json_members(table: &Bound<'_, PyDict>, first: usize, end: usize) 
 }
 
 impl Values<'_> {
-    /// Appends the value of a row.
-    fn write(&self, row: usize, text: &mut String) -> PyResult<()> {
+    /// Appends the value of a row. `quote` encodes a string.
+    fn write(
+        &self,
+        row: usize,
+        text: &mut String,
+        quote: &impl Fn(&Bound<'_, PyAny>) -> PyResult<String>,
+    ) -> PyResult<()> {
         // Writing to a string cannot fail.
         _ = match self {
             Values::U32(data) => write!(text, "{}", u32::from_ne_bytes(octets(data, row)?)),
@@ -69,7 +77,7 @@ impl Values<'_> {
                 } else if let Ok(number) = value.extract::<u64>() {
                     write!(text, "{number}")
                 } else {
-                    text.write_str(&quoted(&value.extract::<String>()?))
+                    text.write_str(&quote(&value)?)
                 }
             }
         };
@@ -98,27 +106,4 @@ fn write_float(text: &mut String, value: f64) -> std::fmt::Result {
     let exponent: i32 = text[place + 1..].parse().unwrap_or(0);
     text.truncate(place);
     write!(text, "e{exponent:+03}")
-}
-
-/// Returns a string in quotation marks. Escapes all characters outside ASCII, as Python's `json` does.
-fn quoted(value: &str) -> String {
-    let mut text = String::from('"');
-    for letter in value.chars() {
-        match letter {
-            '"' | '\\' => text.extend(['\\', letter]),
-            '\n' => text.push_str("\\n"),
-            '\r' => text.push_str("\\r"),
-            '\t' => text.push_str("\\t"),
-            '\u{8}' => text.push_str("\\b"),
-            '\u{c}' => text.push_str("\\f"),
-            ' '..='~' => text.push(letter),
-            _ => {
-                for unit in letter.encode_utf16(&mut [0; 2]) {
-                    _ = write!(text, "\\u{unit:04x}");
-                }
-            }
-        }
-    }
-    text.push('"');
-    text
 }
