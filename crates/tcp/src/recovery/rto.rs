@@ -94,11 +94,10 @@ impl Recovery {
 
     /// Handles the expiry of RACK's reordering timer.
     pub fn on_reorder_timeout(&mut self, now: Time, flight: &mut Flight) {
-        let marks = |flight: &Flight| (flight.scoreboard.lost_segments(), flight.scoreboard.retrans_out());
-        let before = marks(flight);
+        let before = self.in_flight(flight);
         let armed = self.detect_by_rack(now, flight);
-        // A retransmission may be lost too, without a change of the number of lost segments.
-        if marks(flight) != before && self.ca_state != CaState::Recovery {
+        // tcp_rack_reo_timeout: a segment or a retransmission was marked lost.
+        if self.in_flight(flight) != before && self.ca_state != CaState::Recovery {
             self.enter_recovery(now, flight);
             // A timer and not an ACK has started this recovery, so compute the first window of the reduction here.
             self.update_cwnd_in_reduction(flight, flight.mss(), false);

@@ -10,6 +10,7 @@ mod cost;
 mod loss_marking;
 #[cfg(test)]
 mod model;
+mod record;
 mod resegment;
 mod sack_ranges;
 mod sorted;
@@ -17,172 +18,16 @@ mod sorted;
 use super::rate_sample::RateStamp;
 use crate::cc::Lost;
 use lopsided_core::Time;
+pub(crate) use record::TxRecord;
+use record::{APP_LIMITED, EVER_RETRANS, FATE, LOST, RETRANS, RatePart, SACKED};
 use sack_ranges::{SackRange, SackRanges};
 use sorted::Sorted;
 use std::collections::VecDeque;
-
-/// One transmitted segment, `[start, end)` in stream offsets.
-///
-/// Records are small, because a simulation of a large network stores a million records.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TxRecord {
-    /// The start offset, shifted left by 8 bits ([`ONE_OCTET`]), with the state flags in the low bits.
-    start_and_state: u64,
-    /// Time of the latest transmission.
-    pub sent_at: Time,
-    /// Bytes delivered before the segment was last sent, modulo 2^32.
-    delivered: u32,
-    /// Number of bytes.
-    len: u16,
-    /// Bytes that the segment uses in the congestion window in addition to its length (see [`resegment`]).
-    pad: u16,
-}
 
 /// The capacity of the ring is a multiple of this number of records.
 const STEP: usize = 8;
 /// Capacity below which the ring does not shrink, in records.
 const ROOMY: usize = 4 * STEP;
-
-/// Unit of the offset in `start_and_state`. The lowest 8 bits are the state.
-const ONE_OCTET: u64 = 1 << 8;
-/// The segment is SACKed.
-const SACKED: u8 = 1;
-/// The segment is marked lost.
-const LOST: u8 = 2;
-/// A retransmission of the segment is outstanding.
-const RETRANS: u8 = 4;
-/// The segment was sent more than once.
-const EVER_RETRANS: u8 = 8;
-/// The application had no more data when the segment was last sent.
-const APP_LIMITED: u8 = 16;
-/// An undo has removed the loss mark while a retransmission was outstanding.
-const UNDONE: u8 = 32;
-/// A retransmission is outstanding, but RACK does not check it.
-const UNTIMED: u8 = 64;
-/// The state bits that change after the first transmission.
-const FATE: u8 = SACKED | LOST | RETRANS | EVER_RETRANS;
-
-impl TxRecord {
-    /// Creates the record of a new segment.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the segment is longer than the largest IP packet.
-    #[inline]
-    fn new(start: u64, end: u64, pad: u16, now: Time, stamp: &RateStamp) -> TxRecord {
-        let len = u16::try_from(end - start).expect("a segment fits an IP packet");
-        let mut sent = TxRecord { start_and_state: start * ONE_OCTET, sent_at: now, delivered: 0, len, pad };
-        sent.set_stamp(stamp);
-        sent
-    }
-
-    /// Records a transmission of the segment. [`RatePart`] contains the rest of the segment's delivery-rate stamp.
-    #[inline]
-    fn set_stamp(&mut self, stamp: &RateStamp) {
-        self.delivered = stamp.delivered;
-        let app_limited = if stamp.app_limited { APP_LIMITED } else { 0 };
-        self.set_state((self.state() & FATE) | app_limited);
-    }
-
-    #[inline]
-    pub fn start(&self) -> u64 {
-        self.start_and_state / ONE_OCTET
-    }
-
-    #[inline]
-    pub fn end(&self) -> u64 {
-        self.start() + u64::from(self.len)
-    }
-
-    #[inline]
-    pub fn len(&self) -> u64 {
-        u64::from(self.len)
-    }
-
-    #[inline]
-    pub fn is_app_limited(&self) -> bool {
-        self.state() & APP_LIMITED != 0
-    }
-
-    #[inline]
-    fn state(&self) -> u8 {
-        self.start_and_state as u8
-    }
-
-    #[inline]
-    fn set_state(&mut self, state: u8) {
-        self.start_and_state = (self.start_and_state & !(ONE_OCTET - 1)) | u64::from(state);
-    }
-
-    /// Removes the bytes before `start`.
-    fn cut_before(&mut self, start: u64) {
-        self.len = (self.end() - start) as u16;
-        self.start_and_state = (start * ONE_OCTET) | u64::from(self.state());
-    }
-
-    /// Returns a record for the part `[start, end)` of the segment.
-    fn piece(&self, start: u64, end: u64, pad: u16) -> TxRecord {
-        let mut piece = TxRecord { pad, ..*self };
-        piece.cut_before(start);
-        piece.len = (end - start) as u16;
-        piece
-    }
-
-    /// Number of bytes of the congestion window that the segment uses: its length plus its padding.
-    pub fn weight(&self) -> u64 {
-        self.len() + u64::from(self.pad)
-    }
-
-    pub fn is_sacked(&self) -> bool {
-        self.state() & SACKED != 0
-    }
-
-    pub fn is_lost(&self) -> bool {
-        self.state() & LOST != 0
-    }
-
-    /// True if the segment is marked lost and was not retransmitted since.
-    fn is_retransmit_pending(&self) -> bool {
-        self.state() & (LOST | RETRANS) == LOST
-    }
-
-    pub fn is_retransmitted(&self) -> bool {
-        self.state() & RETRANS != 0
-    }
-
-    /// True if a retransmission is outstanding, and its send time is in the list `retransmitted`.
-    fn is_timed(&self) -> bool {
-        self.state() & (RETRANS | UNTIMED) == RETRANS
-    }
-
-    pub fn was_ever_retransmitted(&self) -> bool {
-        self.state() & EVER_RETRANS != 0
-    }
-}
-
-/// The part of a segment's [`RateStamp`] that only the delivery rate needs. Most controllers do not use the rate.
-#[derive(Debug, Clone, Copy, Default)]
-struct RatePart {
-    delivered_at: Time,
-    first_sent_at: Time,
-    in_flight: u32,
-    lost: u32,
-}
-
-impl RatePart {
-    fn of(stamp: &RateStamp) -> RatePart {
-        let RateStamp { delivered_at, first_sent_at, in_flight, lost, .. } = *stamp;
-        RatePart { delivered_at, first_sent_at, in_flight, lost }
-    }
-
-    /// The stamp of the segment with this record.
-    #[inline(always)]
-    fn stamp(self, sent: &TxRecord) -> RateStamp {
-        let RatePart { delivered_at, first_sent_at, in_flight, lost } = self;
-        let app_limited = sent.is_app_limited();
-        RateStamp { delivered: sent.delivered, delivered_at, first_sent_at, in_flight, lost, app_limited }
-    }
-}
 
 /// The segments that an acknowledgement covers.
 #[derive(Debug)]
@@ -280,7 +125,7 @@ impl Scoreboard {
     fn unevenness(&self, number: u64) -> u32 {
         let index = (number - self.base) as usize;
         let pair = index.checked_sub(1).and_then(|before| Some((self.ring.get(before)?, self.ring.get(index)?)));
-        pair.map_or(0, |(before, sent)| u32::from(before.is_sacked() && sent.is_sacked() && before.len != sent.len))
+        pair.map_or(0, |(before, sent)| u32::from(before.is_sacked() && sent.is_sacked() && before.len() != sent.len()))
     }
 
     pub fn lost_bytes(&self) -> u64 {

@@ -1,7 +1,8 @@
 //! Marks segments as lost by time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or a partial
 //! acknowledgement. Also removes the marks.
 
-use super::{LOST, RETRANS, RatePart, SACKED, Scoreboard, TxRecord, UNDONE, UNTIMED};
+use super::Scoreboard;
+use super::record::{LOST, RETRANS, RatePart, SACKED, TxRecord, UNDONE, UNTIMED};
 use crate::cc::Lost;
 use lopsided_core::{Bytes, Time};
 
@@ -27,7 +28,8 @@ impl Scoreboard {
     pub fn unmark_lost(&mut self) {
         for number in self.base..self.next_number() {
             let sent = self.get_mut(number);
-            let undone = if sent.is_retransmitted() { UNDONE } else { 0 };
+            // The retransmission of a tail loss probe is not marked lost, so this undo does not concern it.
+            let undone = if sent.is_lost() && sent.is_retransmitted() { UNDONE } else { 0 };
             sent.set_state(sent.state() & !LOST | undone);
         }
         self.lost_bytes = 0;

@@ -354,7 +354,7 @@ impl Both {
             Step::Unmark => {
                 board.unmark_lost();
                 for sent in &mut model.sent {
-                    (sent.lost, sent.undone) = (false, sent.undone || sent.again);
+                    (sent.lost, sent.undone) = (false, sent.undone || sent.lost && sent.again);
                 }
             }
             Step::Settle => {
