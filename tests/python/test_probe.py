@@ -261,7 +261,7 @@ for port, here, there in ((5001, ours, kernel), (5002, kernel, ours)):
             try:
                 logs = probe.run("127.0.0.1", flows, port=port, stack=here)
             except RunError as error:
-                sys.exit(77 if "cannot have ports" in str(error) else str(error))
+                sys.exit(77 if "cannot take over ports" in str(error) else str(error))
             # A flow with a fixed end time sends nothing if the machine stalls until that time.
             if all(log.received and (size or log.samples) for log in logs):
                 break
