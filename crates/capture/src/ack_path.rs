@@ -13,7 +13,7 @@ const BURST: u32 = 3;
 const MOST_SEGMENTS: u32 = 2;
 
 /// Counters and distributions of the ACKs of one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct AckPath {
     /// Number of pure ACKs: segments without data, SYN, FIN or RST.
     pub pure: u64,
@@ -41,6 +41,23 @@ pub struct AckPath {
 }
 
 impl AckPath {
+    /// The state before the first ACK.
+    pub const NONE: AckPath = AckPath {
+        pure: 0,
+        wire_bytes: 0,
+        advancing: 0,
+        stretch: 0,
+        covered_bytes: Sketch::EMPTY,
+        rate_bps: Sketch::EMPTY,
+        wait_ms: Sketch::EMPTY,
+        reordered: 0,
+        burst_gap_ms: Sketch::EMPTY,
+        burst_acks: 0,
+        last_at: None,
+        burst: None,
+        ids: Ids::NONE,
+    };
+
     /// Records a pure ACK.
     pub(crate) fn passed(&mut self, segment: &Segment) {
         self.pure += 1;

@@ -141,18 +141,19 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let (host, way) = busier(connection, sender, 1 - sender, loads);
     // Most packets in the queue are ACKs.
     let is_mixed = loads.data_share(host, way) < MIXED;
-    let (at_loss, share) = data.wait_at_loss_ms.mode().unwrap_or((f64::NAN, 0.0));
+    let (at_loss, share) = data.losses().wait_ms.mode().unwrap_or((f64::NAN, 0.0));
     // The delay was measured on the segment after the lost segment. When the later segment arrived, one packet had
     // already left the queue, so the full buffer is one packet larger.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
     let place_ms = if place.is_nan() { 0.0 } else { place };
     let shared = loads.lengths(host, way).filter(|_| loads.data_share(host, way) < SHARED);
-    let (by_length, full) = shared.map_or((Discipline::Unknown, None), |all| by_length(&data.packets_at_hole, all));
+    let (by_length, full) =
+        shared.map_or((Discipline::Unknown, None), |all| by_length(&data.losses().hole_packets, all));
     let by_occupancy = data.occupancy.as_ref().and_then(|occupancy| occupancy.discipline(rate_bps));
     let by_delay = discipline(data, longest_wait_ms, place_ms, is_mixed).map(|found| (found, None));
     let (discipline, full) = match by_delay.or(by_occupancy) {
         Some(found) => found,
-        None if by_length == Discipline::DropTail && is_usually_full(&data.packets_at_hole) => (by_length, full),
+        None if by_length == Discipline::DropTail && is_usually_full(&data.losses().hole_packets) => (by_length, full),
         None if !is_mixed || has_spike(data, connection.vantage(sender)) || varies(data) => (Discipline::Aqm, None),
         None => (by_length, full),
     };
@@ -293,7 +294,7 @@ fn discipline(data: &Direction, longest_ms: f64, place_ms: f64, is_mixed: bool) 
     if data.ecn.0 + data.ecn.2 > 0 {
         return Some(Discipline::Aqm);
     }
-    let losses = data.wait_at_loss_ms.count();
+    let losses = data.losses().wait_ms.count();
     if losses < LOSSES {
         return Some(Discipline::Unknown);
     }
@@ -301,21 +302,21 @@ fn discipline(data: &Direction, longest_ms: f64, place_ms: f64, is_mixed: bool) 
     if longest_ms < BUSY_MS {
         return Some(if again >= POLICED { Discipline::Policer } else { Discipline::Unknown });
     }
-    let episodes = data.wait_at_episode_ms.count();
+    let episodes = data.losses().episode_wait_ms.count();
     if episodes >= EPISODES && is_always_full(data) {
         return Some(Discipline::DropTail);
     }
-    let usual = data.wait_at_episode_ms.quantile(0.5);
+    let usual = data.losses().episode_wait_ms.quantile(0.5);
     let bound = OVERSHOT[usize::from(is_mixed)] * usual + PACKETS_LONGER * place_ms;
-    if episodes >= EPISODES && data.wait_at_loss_ms.share_above(bound) * losses as f64 >= OVERSHOT_LOSSES {
+    if episodes >= EPISODES && data.losses().wait_ms.share_above(bound) * losses as f64 >= OVERSHOT_LOSSES {
         return Some(Discipline::Aqm);
     }
-    if episodes >= EPISODES && !is_mixed && data.rise.quantile(0.5) >= GROWS {
+    if episodes >= EPISODES && !is_mixed && data.losses().rise.quantile(0.5) >= GROWS {
         return Some(Discipline::Aqm);
     }
     // In a drop-tail queue, each loss occurs at the same queue length, which is also the maximum queue length. An AQM
     // drops packets at varying queue lengths, or at a length that the queue exceeds at other times.
-    let (low, high) = (data.wait_at_loss_ms.quantile(0.25), data.wait_at_loss_ms.quantile(0.9));
+    let (low, high) = (data.losses().wait_ms.quantile(0.25), data.losses().wait_ms.quantile(0.9));
     let most = data.data_wait_ms.quantile(0.98) - PACKETS_LONGER * place_ms;
     let is_alike = low >= ALIKE * high && most <= LONGER * high;
     let is_often = episodes >= EPISODES;
@@ -349,15 +350,15 @@ fn is_usually_full(at_losses: &Sketch) -> bool {
 /// `place_ms` is the transmission time of a full packet.
 fn has_wall(data: &Direction, place_ms: f64) -> bool {
     let most_ms = data.data_wait_ms.quantile(0.98);
-    let Some((wall, share)) = data.wait_at_loss_ms.mode() else { return false };
-    let at_top = wall >= TOP * data.wait_at_loss_ms.quantile(1.0);
+    let Some((wall, share)) = data.losses().wait_ms.mode() else { return false };
+    let at_top = wall >= TOP * data.losses().wait_ms.quantile(1.0);
     let bounds = WALL.0 * wall..=WALL.1 * wall + PACKETS_LONGER * place_ms;
     share >= WALL_LOSSES && at_top && bounds.contains(&most_ms)
 }
 
 /// Returns true if the queue sometimes holds many more packets at a loss than usual. See `SPIKE`.
 fn has_spike(data: &Direction, vantage: Vantage) -> bool {
-    let packets = &data.packets_at_episode;
+    let packets = &data.losses().episode_packets;
     let factor = SPIKE[usize::from(vantage != Vantage::Sender)];
     packets.count() >= SPIKE_EPISODES && packets.quantile(1.0) >= factor * packets.quantile(0.9)
 }
@@ -365,18 +366,18 @@ fn has_spike(data: &Direction, vantage: Vantage) -> bool {
 /// Returns the most frequent number of queued packets at a loss, if the losses show a buffer with a limit in packets.
 /// The number does not include the lost packet. See `PACKETS_ALIKE`.
 fn full_packets(data: &Direction) -> Option<f64> {
-    let (packets, share) = data.packets_at_loss.mode()?;
-    let (high, most) = (data.wait_at_loss_ms.quantile(0.9), data.data_wait_ms.quantile(0.98));
-    let wait = data.wait_at_loss_ms.mode().map_or(f64::INFINITY, |(wait, _)| wait);
-    let at_top = packets >= PACKETS_TOP * data.packets_at_loss.quantile(1.0);
+    let (packets, share) = data.losses().packets.mode()?;
+    let (high, most) = (data.losses().wait_ms.quantile(0.9), data.data_wait_ms.quantile(0.98));
+    let wait = data.losses().wait_ms.mode().map_or(f64::INFINITY, |(wait, _)| wait);
+    let at_top = packets >= PACKETS_TOP * data.losses().packets.quantile(1.0);
     let is_full = share >= PACKETS_ALIKE && at_top && most <= LONGER * high && most >= ALIKE * wait;
     (is_full || is_always_full(data)).then_some(packets)
 }
 
 /// Returns true if nearly all losses occur at the same number of queued packets. See `PACKETS_ALWAYS`.
 fn is_always_full(data: &Direction) -> bool {
-    let (packets, share) = data.packets_at_loss.mode().unwrap_or((0.0, 0.0));
-    share >= PACKETS_ALWAYS && packets >= (PACKETS_TOP * data.packets_at_loss.quantile(1.0) - 1.0).max(PACKETS_LEAST)
+    let (packets, share) = data.losses().packets.mode().unwrap_or((0.0, 0.0));
+    share >= PACKETS_ALWAYS && packets >= (PACKETS_TOP * data.losses().packets.quantile(1.0) - 1.0).max(PACKETS_LEAST)
 }
 
 /// Returns the share of losses at the same queueing delay below which the number of packets shows the buffer size.
@@ -388,7 +389,7 @@ fn least_alike(data: &Direction, data_share: f64) -> f64 {
 /// Returns true if neither the number of packets nor the queueing delay is similar at the first losses of episodes. See
 /// `VARIED`.
 fn varies(data: &Direction) -> bool {
-    let (packets, wait) = (&data.packets_at_episode, &data.wait_at_episode_ms);
+    let (packets, wait) = (&data.losses().episode_packets, &data.losses().episode_wait_ms);
     let is_wide = |of: &Sketch| of.quantile(0.25) < VARIED * of.quantile(0.9);
     let is_enough = wait.count() >= VARIED_EPISODES && packets.quantile(0.9) >= VARIED_PACKETS;
     is_enough && is_wide(packets) && is_wide(wait)
@@ -402,11 +403,12 @@ mod tests {
     fn with_losses(losses: impl Iterator<Item = (f64, f64)>) -> Direction {
         let mut data = Direction::default();
         for (wait_ms, packets) in losses {
-            data.wait_at_loss_ms.add(wait_ms);
-            data.wait_at_episode_ms.add(wait_ms);
+            let losses = data.losses.get_or_insert_default();
+            losses.wait_ms.add(wait_ms);
+            losses.episode_wait_ms.add(wait_ms);
+            losses.packets.add(packets);
+            losses.episode_packets.add(packets);
             data.data_wait_ms.add(wait_ms);
-            data.packets_at_loss.add(packets);
-            data.packets_at_episode.add(packets);
         }
         data
     }

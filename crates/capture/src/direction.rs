@@ -5,6 +5,7 @@ use crate::ack_path::AckPath;
 use crate::clock::Clock;
 use crate::flight::Flight;
 use crate::load::{Hosts, Loads, Towards};
+use crate::losses::{Losses, Revealed};
 use crate::occupancy::Occupancy;
 use crate::points::{Kind, Points};
 use crate::segment::{Options, Segment};
@@ -12,7 +13,7 @@ use crate::sender::{Arriving, Sender, Sending, SlowStartEnd};
 use crate::sketch::Sketch;
 use crate::steps::Step;
 use crate::timeline::{Bin, Timeline};
-use crate::waits::{Waits, Ways};
+use crate::waits::Ways;
 use lopsided_core::Time;
 use lopsided_core::packet::Flags;
 
@@ -99,28 +100,17 @@ pub struct Direction {
     pub first_flight: (u32, u32),
     /// RTTs from the point of capture to the receiver.
     pub far: Rtts,
-    /// Statistics of the ACKs.
-    pub ack_path: AckPath,
+    /// Statistics of the ACKs; `None` without data.
+    ack_path: Option<Box<AckPath>>,
     /// Measurements over time; `None` without data.
     pub timeline: Option<Box<Timeline>>,
     /// Three counts: segments marked CE, segments that are ECN-capable or marked, and ACKs with the flag ECE (RFC
     /// 3168).
     pub ecn: (u64, u64, u64),
-    /// Queueing delay of data when a loss was detected, in ms.
-    pub wait_at_loss_ms: Sketch,
-    /// Number of the host's packets in the queue when a loss was detected, without the lost packet.
-    pub packets_at_loss: Sketch,
-    /// Queueing delay of data at the first loss of each episode, in ms. An episode lasts one round trip.
-    pub wait_at_episode_ms: Sketch,
-    /// For each episode of losses: the longest queueing delay of data in the round trip that follows the first loss,
-    /// divided by the queueing delay at this loss.
-    pub rise: Sketch,
-    /// Number of the host's packets in the queue at the first loss of each episode, without the lost packet.
-    pub packets_at_episode: Sketch,
-    /// Number of packets in the queue in front of the point of capture at each loss that a hole reveals: the larger number
-    /// that the segments before and after the hole found.
-    pub packets_at_hole: Sketch,
-    /// Number of packets that the latest segment with data found in this queue; 0 if unknown.
+    /// The losses; `None` before the first loss.
+    pub(crate) losses: Option<Box<Losses>>,
+    /// Number of packets that the latest segment with data found in the queue in front of the point of capture; 0 if
+    /// unknown.
     ahead: u64,
     /// Queueing delay of data, in ms.
     pub data_wait_ms: Sketch,
@@ -145,26 +135,10 @@ pub struct Direction {
     flight: Option<Flight>,
     sender: Option<Box<Sender>>,
     ways: Ways,
-    /// Time and queueing delay, in nanoseconds, of the latest packet that revealed a loss, and true if this loss was the
-    /// first of an episode. `None` after the packets in the queue were counted.
-    after_loss: Option<(u64, u64, bool)>,
-    /// The current episode of losses.
-    episode: Option<Episode>,
     /// Payload of a full-size segment, in bytes.
     mss: u32,
     /// True if a hole or a SACK block has revealed a loss. While this field is false, retransmissions count as losses.
     shows_holes: bool,
-}
-
-/// The losses of one round trip. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-struct Episode {
-    /// Queueing delay of data at the first loss.
-    wait: u64,
-    /// Longest queueing delay since the first loss.
-    most: u64,
-    /// End of the episode, on the file's clock.
-    until: u64,
 }
 
 /// Values that a segment's analysis needs from the other direction of the connection.
@@ -225,14 +199,13 @@ impl Direction {
             // If the last segment of a flight was lost, the next segment is much later, and the queue has become shorter.
             let here = self.ways.data_wait_here();
             let wait = if wait_before > 2 * here { wait_before } else { here };
-            self.wait_at_loss_ms.add(wait as f64 * 1e-6);
-            let is_first = note_loss(&mut self.episode, at, wait, waits);
-            self.after_loss = Some((at, wait, is_first));
+            let losses = self.losses.get_or_insert_default();
+            losses.detected(at, at, wait, waits);
             self.shows_holes = true;
             // The segment before the hole entered the queue just before it was full, and the segment after the hole when
             // there was room again.
             if let Some(ahead) = peer.ahead {
-                self.packets_at_hole.add(self.ahead.max(ahead) as f64);
+                losses.hole_packets.add(self.ahead.max(ahead) as f64);
             }
         }
         self.ahead = peer.ahead.unwrap_or(0);
@@ -262,7 +235,7 @@ impl Direction {
             // If the capture was taken near the sender and SACK is off, only the retransmission reveals the loss, about
             // one RTT later.
             if !self.shows_holes {
-                self.wait_at_loss_ms.add(self.ways.recent() as f64 * 1e-6);
+                self.losses.get_or_insert_default().wait_ms.add(self.ways.recent() as f64 * 1e-6);
             }
         }
         self.most_out = self.most_out.max(sender.out());
@@ -283,6 +256,7 @@ impl Direction {
             self.flight = Some(Flight::new(segment.seq));
             self.sender = Some(Box::new(Sender::new(segment.seq)));
             self.timeline = Some(Box::new(Timeline::new(segment.at)));
+            self.ack_path = Some(Box::new(AckPath::NONE));
             self.first_data = Some(segment.at);
             self.last_ack = segment.at;
         }
@@ -303,16 +277,17 @@ impl Direction {
     pub(crate) fn acknowledged(&mut self, segment: &Segment, peer: Peer) -> u64 {
         let at = segment.at;
         let timestamps = segment.options.timestamps;
-        let (Some(flight), Some(sender), Some(timeline)) = (&mut self.flight, &mut self.sender, &mut self.timeline)
+        let (Some(flight), Some(sender), Some(timeline), Some(ack_path)) =
+            (&mut self.flight, &mut self.sender, &mut self.timeline, &mut self.ack_path)
         else {
             return 0;
         };
         self.ways.ack_passed(at, timestamps.map(|(value, _)| value), peer.waited);
-        self.ack_path.identified(segment.ip_id, self.last_id);
+        ack_path.identified(segment.ip_id, self.last_id);
         let is_pure = segment.len == 0 && !(segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN));
         let bin = timeline.packet(at, segment.number);
         if is_pure {
-            self.ack_path.passed(segment);
+            ack_path.passed(segment);
             bin.acks += 1;
             self.ecn.2 += u64::from(segment.flags.has(Flags::ECE));
         }
@@ -333,14 +308,13 @@ impl Direction {
                 if let Some(rtt) = found.after_loss {
                     self.shows_holes = true;
                     let wait = self.ways.data_wait(rtt.as_nanos(), peer.waited);
-                    self.wait_at_loss_ms.add(wait as f64 * 1e-6);
-                    let is_first = note_loss(&mut self.episode, at, wait, self.ways.now());
-                    self.after_loss = Some((at.saturating_sub(rtt.as_nanos()), wait, is_first));
+                    let losses = self.losses.get_or_insert_default();
+                    losses.detected(at, at.saturating_sub(rtt.as_nanos()), wait, self.ways.now());
                 }
             }
         }
         if segment.ack.before(flight.acked()) {
-            self.ack_path.reordered += u64::from(is_pure);
+            ack_path.reordered += u64::from(is_pure);
         }
         let covered = flight.acked_to(Time::from_nanos(at), segment.ack);
         sender.acked(Arriving {
@@ -358,7 +332,7 @@ impl Direction {
             // Skip ACKs in loss recovery: an ACK that fills a hole covers many segments, whatever the receiver's ACK
             // policy.
             if !sender.repairs() {
-                self.ack_path.advanced(at, covered.bytes, self.mss);
+                ack_path.advanced(at, covered.bytes, self.mss);
             }
             if let Some(rtt) = covered.rtt {
                 self.far.add(rtt.as_nanos());
@@ -370,7 +344,7 @@ impl Direction {
                 self.delivered = Some((at.saturating_sub(rtt.as_nanos()), wait));
             }
             let waits = self.ways.now();
-            self.ack_path.wait_ms.add(waits.acks as f64 * 1e-6);
+            ack_path.wait_ms.add(waits.acks as f64 * 1e-6);
             if let Some(points) = &mut self.points {
                 points.add(at, Kind::Ack, segment.ack, segment.ack + window, segment.number);
             }
@@ -380,8 +354,8 @@ impl Direction {
                 points.add(at, Kind::Sack, *start, *end, segment.number);
             }
         }
-        if let Some(wait) = data_wait {
-            self.follow_episode(at, wait);
+        if let Some((losses, wait)) = self.losses.as_mut().zip(data_wait) {
+            losses.follow(at, wait);
         }
         // Convert payload bytes to IP bytes with the average header overhead so far.
         let delivered = u64::from(delivered + covered.map_or(0, |covered| covered.delivered));
@@ -418,35 +392,33 @@ impl Direction {
     /// Counts the packets that were in the queue at a loss. These packets passed while the packet after the lost packet
     /// waited. Also records the length of a queue of ACKs and data: see [`Occupancy`].
     pub(crate) fn count_queued(&mut self, loads: &Loads, hosts: Hosts) {
-        let (delivered, lost) = (self.delivered.take(), self.after_loss.take());
+        let delivered = self.delivered.take();
+        let lost = self.losses.as_mut().and_then(|losses| losses.take_latest());
         if hosts.0.is_some_and(|from| loads.is_mixed(from, Towards::Network)) && self.ways.is_near_sender() {
             let occupancy = self.occupancy.get_or_insert_default();
-            if let Some((at, wait, is_first)) = lost {
+            if let Some(Revealed { at, wait, is_first }) = lost {
                 occupancy.lost(loads, hosts, at, wait, is_first);
             }
             if let Some((at, wait)) = delivered {
                 occupancy.delivered(loads, hosts, at, wait);
             }
         }
-        let Some((at, wait, is_first)) = lost else { return };
+        let (Some(losses), Some(Revealed { at, wait, is_first })) = (&mut self.losses, lost) else { return };
         if let Some((packets, _)) = loads.packets_between(hosts, at.saturating_sub(wait), at) {
-            self.packets_at_loss.add(packets as f64);
-            if is_first {
-                self.packets_at_episode.add(packets as f64);
-            }
+            losses.counted(packets, is_first);
         }
     }
 
-    /// Records a queueing delay of data, in nanoseconds, in the current episode of losses.
-    fn follow_episode(&mut self, at: u64, wait: u64) {
-        let Some(episode) = &mut self.episode else { return };
-        if at <= episode.until {
-            episode.most = episode.most.max(wait);
-        } else {
-            self.wait_at_episode_ms.add(episode.wait as f64 * 1e-6);
-            self.rise.add(episode.most as f64 / episode.wait.max(1) as f64);
-            self.episode = None;
-        }
+    /// Returns the statistics of the ACKs.
+    pub fn ack_path(&self) -> &AckPath {
+        const NONE: &AckPath = &AckPath::NONE;
+        self.ack_path.as_deref().unwrap_or(NONE)
+    }
+
+    /// Returns the losses of this direction.
+    pub fn losses(&self) -> &Losses {
+        const NONE: &Losses = &Losses::NONE;
+        self.losses.as_deref().unwrap_or(NONE)
     }
 
     /// Returns the number of bytes that passed the point of capture and have not been acknowledged.
@@ -507,14 +479,6 @@ impl Direction {
             occupancy.close();
         }
     }
-}
-
-/// Starts an episode of losses at time `at` with a queueing delay of `wait`, unless one has begun. Returns true if it
-/// starts.
-fn note_loss(episode: &mut Option<Episode>, at: u64, wait: u64, waits: Waits) -> bool {
-    let is_first = episode.is_none();
-    episode.get_or_insert(Episode { wait, most: wait, until: at.saturating_add(waits.floor + wait) });
-    is_first
 }
 
 /// Records an RTT to the receiver in a bin, with the queueing delays of data and ACKs.

@@ -22,6 +22,9 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
+    /// The state before the first packet.
+    pub(crate) const NONE: Ids = Ids { last: None, seen: 0, missing: 0, foreign: 0 };
+
     /// Records the identification of a packet. `other` is the latest identification in the opposite direction.
     pub(crate) fn add(&mut self, id: u16, other: Option<u16>) {
         // RFC 6864, section 4.1: a packet that must not be fragmented may have any identification. Many stacks send 0.

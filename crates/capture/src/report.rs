@@ -84,7 +84,7 @@ impl Report {
             halves => halves.into_iter().flatten().sum::<u64>() as f64 * 1e-6,
         };
         let (data, acks) = (of_data(connection, sender, loads), of_acks(connection, sender, loads));
-        let path = &direction.ack_path;
+        let path = direction.ack_path();
         let active = direction.last_ack.saturating_sub(direction.first_data.unwrap_or(0)) as f64 * 1e-9;
         let stretch = path.stretch as f64 / path.advancing as f64;
         let (mss, start) = (direction.full_segment(), direction.start_segments());
@@ -133,12 +133,12 @@ fn compressed(connection: &Connection, sender: usize, data: &Bottleneck) -> f64 
     if data.rate_bps.is_nan() {
         return f64::NAN;
     }
-    connection.directions[sender].ack_path.rate_bps.share_above(COMPRESSED * data.rate_bps)
+    connection.directions[sender].ack_path().rate_bps.share_above(COMPRESSED * data.rate_bps)
 }
 
 /// Determines whether ACKs are thinned, and whether the receiver or the network is the cause.
 fn thinning(connection: &Connection, sender: usize, stretch: f64, vantage: Vantage, loads: &Loads) -> Thinning {
-    let missing = connection.directions[sender].ack_path.missing_share();
+    let missing = connection.directions[sender].ack_path().missing_share();
     // If the host uses one counter for all connections, a gap in the identifications of one connection may be filled by
     // packets of another connection.
     let of_host = loads.missing_share(connection.ends[1 - sender].address);

@@ -56,6 +56,9 @@ pub struct Sketch {
 }
 
 impl Sketch {
+    /// A histogram without values.
+    pub(crate) const EMPTY: Sketch = Sketch { buckets: Vec::new(), latest: 0 };
+
     /// Adds a value. Zero, negative values and NaN count as 0.
     pub fn add(&mut self, value: f64) {
         let bucket = if value > 0.0 { bucket(value) } else { i16::MIN };

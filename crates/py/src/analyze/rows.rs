@@ -73,7 +73,7 @@ fn direction_row(
     let (data, back) = (&connection.directions[sender], &connection.directions[1 - sender]);
     let (from, to) = (connection.ends[sender], connection.ends[1 - sender]);
     let active = data.last_ack.saturating_sub(data.first_data.unwrap_or(0)) as f64 * 1e-9;
-    let path = &data.ack_path;
+    let path = data.ack_path();
     let (slow_start_end, recoveries, timeouts) = data.repairs().unwrap_or((None, 0, 0));
     let share = |limit: Limit| report.shares[limit as usize];
     let millis = |nanos: Option<u64>| nanos.map_or(f64::NAN, |nanos| nanos as f64 * 1e-6);
