@@ -31,7 +31,8 @@ def main() -> int:
     parser.add_argument(
         "--variants",
         metavar="PART",
-        help="measure only cells of congestion controls with this in their names, and do nothing else",
+        help="measure only cells of congestion controls with this in their names, and do nothing else;"
+        " with --recorded, write only variants.md",
     )
     parser.add_argument("--peers", type=Path, default=Path("bench/peers"), help="folder of ns3_twoway.cc")
     arguments = parser.parse_args()
@@ -46,7 +47,10 @@ def main() -> int:
         return _write_packets(data, of_packets)
     of_variants, curves = variants.records(data / "variants.csv"), windows.Windows(data / "windows.csv")
     if arguments.variants is not None:
-        _measure_variants(of_variants, curves, arguments.variants, effort)
+        if arguments.recorded:
+            _write_variants(data, of_variants, curves)
+        else:
+            _measure_variants(of_variants, curves, arguments.variants, effort)
         return 0
     records = fidelity.records(data / "linux.csv")
     try:
