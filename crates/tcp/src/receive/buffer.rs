@@ -2,7 +2,7 @@
 
 use super::answer_window::AnswerWindow;
 use super::filling::Filling;
-use super::memory::{self, Memory};
+use super::memory::{self, LARGEST_UNSCALED, Memory};
 use super::rounds::Rounds;
 use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowShare, WindowUpdate};
 use lopsided_core::{Bytes, Time};
@@ -63,7 +63,7 @@ impl Buffer {
     /// The window that a SYN advertises, in bytes.
     pub fn first_window(&self, mss: u64) -> u64 {
         match &self.window {
-            Window::Room { capacity, .. } => *capacity,
+            Window::Room { capacity, .. } => (*capacity).min(LARGEST_UNSCALED),
             Window::Memory(memory) => memory.first_window(mss),
         }
     }

@@ -27,7 +27,7 @@ const LEAST_MEMORY: u64 = 2304;
 /// Default maximum size of an automatic buffer, in bytes of memory (`tcp_rmem[2]`).
 const USUAL_MAX: u64 = 6 << 20;
 /// Largest window without window scaling, in bytes.
-const LARGEST_UNSCALED: u64 = 65_535;
+pub(super) const LARGEST_UNSCALED: u64 = 65_535;
 
 #[derive(Debug)]
 pub(super) struct Memory {

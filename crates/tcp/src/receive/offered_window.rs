@@ -2,6 +2,7 @@
 
 use super::buffer::Buffer;
 use super::filling::Filling;
+use super::memory::LARGEST_UNSCALED;
 use crate::profile::Profile;
 use lopsided_core::Duration;
 
@@ -95,9 +96,10 @@ impl OfferedWindow {
     /// Records the window of a SYN as advertised. The window in a SYN is never scaled (RFC 7323 section 2.2).
     pub fn offer_in_syn(&mut self, next: u64) -> u16 {
         self.settled = false;
-        let window = self.offered.min(65_535);
-        self.edge = self.edge.max(next + window);
-        window as u16
+        // Linux counts the whole window as advertised (`rcv_wnd` in tcp_select_initial_window), although the header field
+        // cannot express a window of 2^16 bytes or more.
+        self.edge = self.edge.max(next + self.offered);
+        self.offered.min(LARGEST_UNSCALED) as u16
     }
 
     /// The window field of the header if the window has not changed since it was last advertised; otherwise `None`.
