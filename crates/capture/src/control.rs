@@ -9,8 +9,11 @@ use crate::steps::{Loss, Step};
 use lopsided_tcp::ByteCounting;
 use std::f64::consts::PI;
 
-/// The congestion controls of Linux, with their prior weights.
-const KNOWN: [(&str, f64); 12] = [
+/// The congestion controls that are replayed, with their prior weights: those of Linux, Compound of earlier versions of
+/// Windows, and LEDBAT, which some systems use for downloads in the background.
+///
+/// With larger weights for the last two, too many captures of Vegas and H-TCP would match LEDBAT.
+const KNOWN: [(&str, f64); 14] = [
     ("reno", 1.5),
     ("cubic", 2.0),
     ("bic", 1.0),
@@ -23,6 +26,8 @@ const KNOWN: [(&str, f64); 12] = [
     ("illinois", 1.0),
     ("yeah", 1.0),
     ("veno", 0.3),
+    ("compound", 0.1),
+    ("ledbat", 0.03),
 ];
 
 /// Prior weights of a Reno that grows once per ACK (4.4BSD, RFC 5681). The first weight is for senders with a small
@@ -57,19 +62,11 @@ const MOST_UNDISTURBED: f64 = 100.0;
 const UNLISTED: f64 = -5.0;
 const UNLISTED_REDUCTION: f64 = 2.5;
 const UNLISTED_GROWTH: f64 = 2.0;
-/// A capture of a congestion control that is not listed, but halves its window like Reno, such as Compound or LEDBAT. The
-/// best fit is one of `HALVING`. Its windows match after losses (mean error below `MATCHES`), but not between losses (mean
-/// error above `DIFFERS`, in at least `DIFFERS_PERIODS` periods). A disturbed capture would have errors in both places.
-/// `UNLIKE` is the natural logarithm of the odds. In 1,740 simulated views of listed congestion controls, no right name is
-/// lost.
-const HALVING: [&str; 2] = ["reno", "veno"];
-const MATCHES: f64 = 1.0;
-const DIFFERS: f64 = 0.5;
-const DIFFERS_PERIODS: usize = 3;
-const UNLIKE: f64 = 1.0;
 /// BBR does not follow the windows of a congestion control that reacts to losses: no simulated view of BBR (198) matches
 /// one of them with errors below `MATCHES` and `DIFFERS` in at least `FOLLOWS` losses and periods. No view (81) matches one
 /// of them in at least `REDUCES` losses with an error below `EXACTLY`.
+const MATCHES: f64 = 1.0;
+const DIFFERS: f64 = 0.5;
 const FOLLOWS: usize = 4;
 const REDUCES: usize = 8;
 const EXACTLY: f64 = 0.3;
@@ -163,14 +160,6 @@ impl Fit {
     fn evidence(&self, reduction: f64, growth: f64, is_undisturbed: bool) -> f64 {
         let after = reduction * REDUCTION.evidence(self.reductions, is_undisturbed);
         after + growth * GROWTH.evidence(self.periods, is_undisturbed)
-    }
-
-    /// Returns true if the windows match after losses, but not between losses. See `MATCHES`.
-    fn is_unlike(&self) -> bool {
-        HALVING.contains(&self.name)
-            && self.reduction < MATCHES
-            && self.growth > DIFFERS
-            && self.periods >= DIFFERS_PERIODS
     }
 
     /// Returns true if the windows match after losses and between losses. See `FOLLOWS`.
@@ -310,11 +299,7 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
         (fits, weights) = (Vec::new(), Vec::new());
     }
     let unlisted = fits.iter().map(|fit| fit.log_likelihood_of_unlisted(is_undisturbed));
-    let mut unlisted = unlisted.fold(UNLISTED, f64::min);
-    let best = fits.iter().zip(&weights).max_by(|one, other| one.1.total_cmp(other.1));
-    if let Some((_, weight)) = best.filter(|(fit, _)| fit.is_unlike()) {
-        unlisted = unlisted.max(weight + UNLIKE);
-    }
+    let unlisted = unlisted.fold(UNLISTED, f64::min);
     // Without an indicator, BBR is one of many congestion controls that are not replayed.
     let may_be_bbr = signs > 0.0 && !fits.iter().any(Fit::is_followed);
     weights.push(if may_be_bbr { BBR + signs } else { f64::NEG_INFINITY });

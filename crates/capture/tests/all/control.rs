@@ -7,16 +7,22 @@ const RTT_US: u32 = 40_000;
 /// Number of [`Step`]s in a round trip. A step is a group of ACKs.
 const PARTS: u32 = 8;
 
-/// Adds one round trip with a window of `segments` segments.
+/// Adds one round trip of 40 ms with a window of `segments` segments.
 fn round(steps: &mut Vec<Step>, segments: u32, repairs: bool) {
+    round_of(steps, segments, repairs, RTT_US);
+}
+
+/// Adds one round trip of `rtt_us` microseconds with a window of `segments` segments.
+fn round_of(steps: &mut Vec<Step>, segments: u32, repairs: bool, rtt_us: u32) {
+    let begin = steps.last().map_or(0, |last| last.at_us + last.rtt_us / PARTS);
     for part in 0..PARTS {
         let acked = segments * (part + 1) / PARTS - segments * part / PARTS;
         steps.push(Step {
-            at_us: steps.len() as u32 * RTT_US / PARTS,
+            at_us: begin + part * rtt_us / PARTS,
             acked_bytes: acked * MSS,
             acks: acked as u16,
             repairs,
-            rtt_us: RTT_US,
+            rtt_us,
             flight_bytes: if repairs { 0 } else { segments * MSS },
             ..Step::default()
         });
@@ -117,6 +123,26 @@ fn a_window_that_losses_reduce_too_much_is_named_after_the_best_fit() {
 fn a_window_that_fits_no_congestion_control_is_unknown() {
     let (found, fits) = guess(&sawtooth(40, 76, 4), MSS, 10, 0.0);
     assert_eq!(found.name, "unknown", "{fits:?}");
+}
+
+/// RFC 6817, section 2.4.2: in each round trip, the window grows by 1 segment minus the queueing delay divided by 100 ms.
+#[test]
+fn growth_that_slows_down_as_the_queue_fills_is_ledbat() {
+    let mut steps = Vec::new();
+    let mut window: f64 = 20.0;
+    for _ in 0..8 {
+        while window < 38.0 {
+            let queued_ms = 4.0 * (window - 20.0).max(0.0);
+            round_of(&mut steps, window as u32, false, RTT_US + (1000.0 * queued_ms) as u32);
+            window += 1.0 - queued_ms / 100.0;
+        }
+        let last = steps.last_mut().expect("a round trip before the loss");
+        last.loss = Some((Loss::Fast, window as u32 * MSS));
+        window /= 2.0;
+        round(&mut steps, window as u32, true);
+    }
+    let (found, fits) = guess(&steps, MSS, 2, 0.0);
+    assert_eq!(found.name, "ledbat", "{fits:?}");
 }
 
 #[test]
