@@ -77,6 +77,16 @@ impl Recovery {
         !flight.sack() && flight.una() == self.point && notices_reordering(flight)
     }
 
+    /// True if a duplicate ACK counts as the delivery of a segment, without SACK. Linux's tcp_fastretrans_alert returns
+    /// before tcp_add_reno_sack while the state continues after the recovery. PRR therefore permits no new data.
+    pub fn duplicates_deliver(&self, flight: &Flight) -> bool {
+        match self.ca_state {
+            CaState::Recovery => !self.holds_state(flight),
+            CaState::Loss => false,
+            CaState::Open | CaState::Disorder | CaState::Cwr => true,
+        }
+    }
+
     /// Handles a retransmitted SYN like a timeout, as Linux does. Without SACK, the Loss state continues after the
     /// handshake.
     pub fn after_lost_syn(&mut self, flight: &mut Flight) {

@@ -330,7 +330,7 @@ impl Sender {
         if outcome.una_advanced {
             outcome.delivered = outcome.delivered.saturating_sub(told).max(outcome.delivered.min(mss));
         } else if outcome.duplicate
-            && self.recovery.ca_state() != CaState::Loss
+            && self.recovery.duplicates_deliver(&self.flight)
             && told + mss < self.flight.outstanding()
         {
             outcome.delivered += mss;

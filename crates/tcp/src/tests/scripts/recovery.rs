@@ -372,6 +372,23 @@ fn without_sack_a_recovery_ends_only_beyond_the_recovery_point() {
 }
 
 #[test]
+fn without_sack_duplicate_acks_of_the_recovery_point_deliver_nothing() {
+    // Linux's tcp_fastretrans_alert returns before tcp_add_reno_sack, so these duplicate ACKs deliver nothing
+    // (tcpi_delivered), and PRR permits no new data for them.
+    let mut t = ten_out(linux(), true);
+    for n in 0..3 {
+        t.deliver(200 + n, "ack 1");
+    }
+    t.deliver(300, "ack 12001");
+    let delivered = t.connection.send.flight.delivery.total();
+    for n in 1..=3 {
+        t.inject(300 + n, "ack 12001");
+    }
+    t.expect_ca_state(CaState::Recovery);
+    assert_eq!(t.connection.send.flight.delivery.total(), delivered);
+}
+
+#[test]
 fn without_sack_an_undone_recovery_stays_in_its_state() {
     // Linux's tcp_try_undo_recovery restores the threshold and the window, and PRR continues until data beyond the
     // recovery point is acknowledged. Until then, duplicate ACKs caused by spurious retransmissions start no recovery.
