@@ -389,6 +389,29 @@ fn without_sack_duplicate_acks_of_the_recovery_point_deliver_nothing() {
 }
 
 #[test]
+fn without_sack_a_timeout_after_a_recovery_halves_the_window_in_force() {
+    // tcp_enter_loss: the threshold is computed from tp->snd_cwnd, which PRR sets, and not from the recovery's target.
+    let mut t = Script::established(linux(), Peer { sack: false, ..PEER });
+    t.write(100, 90_000);
+    t.drain();
+    t.deliver(150, "ack 10001");
+    // Two of the 20 segments are lost. While they are repaired, PRR releases more new data than the target of 10 segments.
+    for n in 0..20 {
+        t.deliver(200 + n, "ack 10001");
+    }
+    t.expect_ssthresh(10);
+    t.deliver(300, "ack 20001");
+    for n in 1..=18 {
+        t.deliver(300 + n, "ack 20001");
+    }
+    t.deliver(350, "ack 32001");
+    t.expect_ca_state(CaState::Recovery);
+    t.drain_until(1000);
+    t.expect_ca_state(CaState::Loss);
+    t.expect_ssthresh(13);
+}
+
+#[test]
 fn without_sack_an_undone_recovery_stays_in_its_state() {
     // Linux's tcp_try_undo_recovery restores the threshold and the window, and PRR continues until data beyond the
     // recovery point is acknowledged. Until then, duplicate ACKs caused by spurious retransmissions start no recovery.
