@@ -294,29 +294,30 @@ fn discipline(data: &Direction, longest_ms: f64, place_ms: f64, is_mixed: bool) 
     if data.ecn.0 + data.ecn.2 > 0 {
         return Some(Discipline::Aqm);
     }
-    let losses = data.losses().wait_ms.count();
-    if losses < LOSSES {
+    let losses = data.losses();
+    let count = losses.wait_ms.count();
+    if count < LOSSES {
         return Some(Discipline::Unknown);
     }
     let again = data.retransmitted_segments as f64 / data.data_segments.max(1) as f64;
     if longest_ms < BUSY_MS {
         return Some(if again >= POLICED { Discipline::Policer } else { Discipline::Unknown });
     }
-    let episodes = data.losses().episode_wait_ms.count();
+    let episodes = losses.episode_wait_ms.count();
     if episodes >= EPISODES && is_always_full(data) {
         return Some(Discipline::DropTail);
     }
-    let usual = data.losses().episode_wait_ms.quantile(0.5);
+    let usual = losses.episode_wait_ms.quantile(0.5);
     let bound = OVERSHOT[usize::from(is_mixed)] * usual + PACKETS_LONGER * place_ms;
-    if episodes >= EPISODES && data.losses().wait_ms.share_above(bound) * losses as f64 >= OVERSHOT_LOSSES {
+    if episodes >= EPISODES && losses.wait_ms.share_above(bound) * count as f64 >= OVERSHOT_LOSSES {
         return Some(Discipline::Aqm);
     }
-    if episodes >= EPISODES && !is_mixed && data.losses().rise.quantile(0.5) >= GROWS {
+    if episodes >= EPISODES && !is_mixed && losses.rise.quantile(0.5) >= GROWS {
         return Some(Discipline::Aqm);
     }
     // In a drop-tail queue, each loss occurs at the same queue length, which is also the maximum queue length. An AQM
     // drops packets at varying queue lengths, or at a length that the queue exceeds at other times.
-    let (low, high) = (data.losses().wait_ms.quantile(0.25), data.losses().wait_ms.quantile(0.9));
+    let (low, high) = (losses.wait_ms.quantile(0.25), losses.wait_ms.quantile(0.9));
     let most = data.data_wait_ms.quantile(0.98) - PACKETS_LONGER * place_ms;
     let is_alike = low >= ALIKE * high && most <= LONGER * high;
     let is_often = episodes >= EPISODES;
@@ -350,8 +351,9 @@ fn is_usually_full(at_losses: &Sketch) -> bool {
 /// `place_ms` is the transmission time of a full packet.
 fn has_wall(data: &Direction, place_ms: f64) -> bool {
     let most_ms = data.data_wait_ms.quantile(0.98);
-    let Some((wall, share)) = data.losses().wait_ms.mode() else { return false };
-    let at_top = wall >= TOP * data.losses().wait_ms.quantile(1.0);
+    let at_losses = &data.losses().wait_ms;
+    let Some((wall, share)) = at_losses.mode() else { return false };
+    let at_top = wall >= TOP * at_losses.quantile(1.0);
     let bounds = WALL.0 * wall..=WALL.1 * wall + PACKETS_LONGER * place_ms;
     share >= WALL_LOSSES && at_top && bounds.contains(&most_ms)
 }
@@ -366,10 +368,11 @@ fn has_spike(data: &Direction, vantage: Vantage) -> bool {
 /// Returns the most frequent number of queued packets at a loss, if the losses show a buffer with a limit in packets.
 /// The number does not include the lost packet. See `PACKETS_ALIKE`.
 fn full_packets(data: &Direction) -> Option<f64> {
-    let (packets, share) = data.losses().packets.mode()?;
-    let (high, most) = (data.losses().wait_ms.quantile(0.9), data.data_wait_ms.quantile(0.98));
-    let wait = data.losses().wait_ms.mode().map_or(f64::INFINITY, |(wait, _)| wait);
-    let at_top = packets >= PACKETS_TOP * data.losses().packets.quantile(1.0);
+    let losses = data.losses();
+    let (packets, share) = losses.packets.mode()?;
+    let (high, most) = (losses.wait_ms.quantile(0.9), data.data_wait_ms.quantile(0.98));
+    let wait = losses.wait_ms.mode().map_or(f64::INFINITY, |(wait, _)| wait);
+    let at_top = packets >= PACKETS_TOP * losses.packets.quantile(1.0);
     let is_full = share >= PACKETS_ALIKE && at_top && most <= LONGER * high && most >= ALIKE * wait;
     (is_full || is_always_full(data)).then_some(packets)
 }

@@ -12,7 +12,8 @@ use std::f64::consts::PI;
 /// The congestion controls that are replayed, with their prior weights: those of Linux, Compound of earlier versions of
 /// Windows, and LEDBAT, which some systems use for downloads in the background.
 ///
-/// With larger weights for the last two, too many captures of Vegas and H-TCP would match LEDBAT.
+/// Larger weights of the last two would give their names to captures of Vegas and H-TCP: of 450 simulated views of the
+/// others, 365 names are right with weights of 0.3, 373 with these weights, and 379 without the last two.
 const KNOWN: [(&str, f64); 14] = [
     ("reno", 1.5),
     ("cubic", 2.0),
