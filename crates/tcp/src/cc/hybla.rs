@@ -16,14 +16,16 @@ use lopsided_core::{Duration, Time};
 /// RTT0, the reference RTT.
 const REFERENCE: Duration = Duration::from_millis(25);
 /// Units of growth per segment: growth is counted in units of 1/128 segment.
-const PART: f64 = 128.0;
-/// Maximum rho, so that 2^rho stays finite.
-const RHO_MAX: f64 = 16.0;
+const PART: u64 = 128;
+/// Linux's values of 2^(n/8), for n from 0 to 7, in units of 1/128 (`hybla_fraction`).
+const FRACTIONS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
+/// Maximum whole part of rho in the growth of slow start.
+const RHO_MAX: u64 = 16;
 
 #[derive(Debug)]
 pub struct Hybla {
-    /// RTT divided by 25 ms, at least 1.
-    rho: f64,
+    /// rho in units of 1/8, at least 8.
+    rho_eighths: u64,
     /// Minimum smoothed RTT; `None` before the first sample.
     min_srtt: Option<Duration>,
     /// Growth that is not yet a whole segment, in 1/128 segment.
@@ -32,7 +34,7 @@ pub struct Hybla {
 
 impl Default for Hybla {
     fn default() -> Hybla {
-        Hybla { rho: 1.0, min_srtt: None, parts: 0 }
+        Hybla { rho_eighths: 8, min_srtt: None, parts: 0 }
     }
 }
 
@@ -42,24 +44,25 @@ impl Hybla {
         if let Some(srtt) = path.srtt {
             if self.min_srtt.is_none_or(|min| srtt < min) {
                 self.min_srtt = Some(srtt);
-                self.rho = rho(srtt);
+                self.rho_eighths = rho_eighths(srtt);
             }
         }
     }
 }
 
-/// Returns rho for a smoothed RTT, in steps of 1/8 and at least 1.
-fn rho(srtt: Duration) -> f64 {
+/// Returns rho for a smoothed RTT, in units of 1/8 and at least 8.
+fn rho_eighths(srtt: Duration) -> u64 {
     let eighths = u128::from(srtt.as_nanos()) * 8 / u128::from(REFERENCE.as_nanos());
-    eighths.clamp(8, 1 << 20) as f64 / 8.0
+    eighths.clamp(8, 1 << 20) as u64
 }
 
 /// Returns the growth per ACK, in 1/128 segment.
-fn step(rho: f64, slow_start: bool, cwnd: u64) -> u64 {
+fn step(rho_eighths: u64, slow_start: bool, cwnd: u64) -> u64 {
     if slow_start {
-        ((libm::exp2(rho.min(RHO_MAX)) - 1.0) * PART) as u64
+        let (whole, fraction) = (rho_eighths / 8, rho_eighths % 8);
+        (FRACTIONS[fraction as usize] << whole.min(RHO_MAX)) - PART
     } else {
-        (rho * rho * PART / cwnd as f64) as u64
+        2 * rho_eighths * rho_eighths / cwnd
     }
 }
 
@@ -71,28 +74,34 @@ impl WindowAlgorithm for Hybla {
     fn on_established(&mut self, _now: Time, path: &PathState, window: &mut Window) {
         self.follow(path);
         if path.srtt.is_some() {
-            window.set_segments(self.rho as u64);
+            window.set_segments(self.rho_eighths / 8);
         }
     }
 
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
         self.follow(path);
+        if !ack.cwnd_limited {
+            return;
+        }
         if ack.ca_state != CaState::Open {
             window.reno_cong_avoid(window.acked_bytes_for_growth(ack));
             return;
         }
         let (slow_start, cwnd) = (window.in_slow_start(), window.segments());
-        let step = step(self.rho, slow_start, cwnd);
+        let step = step(self.rho_eighths, slow_start, cwnd);
         // Linux counts the ACKs that add less than a segment, in the counter of Reno's growth (`snd_cwnd_cnt`). The first
         // ACK outside of the Open state therefore often adds a segment.
-        if step < PART as u64 {
+        if step < PART {
             window.count_segment();
         }
-        self.parts += step;
-        let whole = self.parts / PART as u64;
-        if whole > 0 {
-            self.parts -= whole * PART as u64;
+        self.parts += step % PART;
+        let carried = self.parts / PART;
+        self.parts %= PART;
+        let whole = step / PART + carried;
+        if carried > 0 {
             window.reset_cwnd_cnt();
+        }
+        if whole > 0 {
             let grown = cwnd + whole;
             window
                 .set_segments(window.ssthresh().filter(|_| slow_start).map_or(grown, |threshold| grown.min(threshold)));
@@ -103,6 +112,11 @@ impl WindowAlgorithm for Hybla {
 
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         window.reno_ssthresh()
+    }
+
+    /// Linux also updates rho while the window does not limit the sender.
+    fn increase_when_app_limited(&self) -> bool {
+        true
     }
 }
 
@@ -117,12 +131,33 @@ mod tests {
     /// 16 times as many bytes per ACK as with Reno.
     #[test]
     fn the_increase_per_time_equals_that_of_the_reference_path() {
-        assert_eq!(rho(Duration::from_millis(10)), 1.0);
-        assert_eq!(rho(Duration::from_millis(100)), 4.0);
-        assert_eq!(step(1.0, true, 10), 128, "one segment an ACK");
-        assert_eq!(step(1.0, false, 32), 128 / 32);
-        assert_eq!(step(4.0, true, 10), 15 * 128, "2^4 - 1");
-        assert_eq!(step(4.0, false, 32), 16 * 128 / 32);
+        assert_eq!(rho_eighths(Duration::from_millis(10)), 8);
+        assert_eq!(rho_eighths(Duration::from_millis(100)), 32);
+        assert_eq!(step(8, true, 10), 128, "one segment an ACK");
+        assert_eq!(step(8, false, 32), 128 / 32);
+        assert_eq!(step(32, true, 10), 15 * 128, "2^4 - 1");
+        assert_eq!(step(32, false, 32), 16 * 128 / 32);
+    }
+
+    /// hybla_cong_avoid computes 2^rho from a table. With rho of 8 5/8, an ACK adds 2^8 * 197/128 - 1 segments, a whole
+    /// number.
+    #[test]
+    fn slow_start_grows_by_linuxs_table() {
+        assert_eq!(step(69, true, 10), 256 * 197 - 128);
+        assert_eq!(step(69, true, 10) % PART, 0);
+        assert_eq!(step(1 << 20, true, 10), (128 << 16) - 128, "rho is at most 16");
+    }
+
+    /// Linux updates rho before it checks whether the window limits the sender.
+    #[test]
+    fn an_unused_window_does_not_grow_but_a_shorter_rtt_counts() {
+        let (mut hybla, mut window) = (Hybla::default(), window(32, 2));
+        let path = |srtt_ms| PathState { srtt: Some(Duration::from_millis(srtt_ms)), ..path_state() };
+        let ack = |cwnd_limited| Acked { cwnd_limited, ..acked(1, Duration::from_millis(50)) };
+        hybla.cong_avoid(Time::ZERO, &ack(false), &path(50), &mut window);
+        assert_eq!((window.segments(), hybla.rho_eighths), (32, 16));
+        hybla.cong_avoid(Time::ZERO, &ack(true), &path(100), &mut window);
+        assert_eq!((hybla.rho_eighths, hybla.parts), (16, 16), "rho of the shortest RTT");
     }
 
     /// Returns the window after each of `acks` ACKs of one segment.
@@ -187,9 +222,9 @@ mod tests {
         let mut hybla = Hybla::default();
         let mut rho_at = |ms| {
             hybla.follow(&PathState { srtt: Some(Duration::from_millis(ms)), ..path_state() });
-            hybla.rho
+            hybla.rho_eighths
         };
-        assert_eq!([rho_at(100), rho_at(200), rho_at(50), rho_at(60)], [4.0, 4.0, 2.0, 2.0]);
+        assert_eq!([rho_at(100), rho_at(200), rho_at(50), rho_at(60)], [32, 32, 16, 16]);
         let mut window = window(10, 1000);
         let path = PathState { srtt: Some(Duration::from_millis(150)), ..path_state() };
         Hybla::default().on_established(Time::ZERO, &path, &mut window);
