@@ -16,6 +16,8 @@ use lopsided_core::{Duration, Time};
 const BETA: u64 = 6;
 /// Number of RTT samples that is too small for an estimate, because all samples may come from delayed ACKs.
 const TOO_FEW: u32 = 2;
+/// The RTT in Linux's computations while there is no sample.
+const NO_SAMPLE: Duration = Duration::from_micros(0x7fff_ffff);
 
 #[derive(Debug, Default)]
 pub struct Veno {
@@ -24,8 +26,18 @@ pub struct Veno {
     queued: u64,
     /// True if the next increase must be skipped.
     skip: bool,
-    /// True once there are enough RTT samples.
-    enough: bool,
+    /// Number of RTT samples since the start of the connection.
+    samples: u32,
+}
+
+impl Veno {
+    /// Estimates the queue length, in units of 1/2 segment.
+    fn estimate(&self, cwnd: u64) -> u64 {
+        // tcp_veno_cong_avoid: without any sample since a restart, the quotient is 1 and the queue counts as empty. With
+        // earlier samples only, the quotient is almost 0 and the queue counts as long.
+        let [base, min] = [self.rtt.base, self.rtt.min].map(|rtt| rtt.unwrap_or(NO_SAMPLE).as_nanos());
+        (2 * cwnd).saturating_sub(share(2 * cwnd, base, min))
+    }
 }
 
 impl WindowAlgorithm for Veno {
@@ -39,33 +51,34 @@ impl WindowAlgorithm for Veno {
 
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, path: &PathState) {
         self.rtt.restart(path);
-        self.enough = false;
+        self.skip = false;
     }
 
     fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
         self.rtt.sample(ack);
-        self.enough |= self.rtt.samples > TOO_FEW;
-        if self.rtt.follow(ack.ca_state, path) {
-            self.enough = false;
-        }
+        self.samples = self.samples.saturating_add(u32::from(ack.newest_rtt.is_some()));
+        self.rtt.follow(ack.ca_state, path);
     }
 
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
         let octets = window.acked_bytes_for_growth(ack);
-        let (true, true, Some(rtts)) = (self.rtt.open, self.enough, self.rtt.rtts()) else {
+        if !self.rtt.open {
             window.reno_cong_avoid(octets);
             return;
-        };
-        let cwnd = window.segments();
-        self.queued = (2 * cwnd).saturating_sub(share(2 * cwnd, rtts.base, rtts.min));
-        let left = window.slow_start(octets);
-        if left > 0 && self.queued < BETA {
-            window.add_one_per(window.segments(), left);
-        } else if left > 0 && window.count_to_window(left) {
-            if !self.skip {
-                window.set_segments(window.segments() + 1);
+        }
+        if self.samples <= TOO_FEW {
+            window.reno_cong_avoid(octets);
+        } else {
+            self.queued = self.estimate(window.segments());
+            let left = window.slow_start(octets);
+            if left > 0 && self.queued < BETA {
+                window.add_one_per(window.segments(), left);
+            } else if left > 0 && window.count_to_window(left) {
+                if !self.skip {
+                    window.set_segments(window.segments() + 1);
+                }
+                self.skip = !self.skip;
             }
-            self.skip = !self.skip;
         }
         // Linux restarts the minimum after each ACK that may grow the window.
         self.rtt.min = None;
@@ -140,19 +153,30 @@ mod tests {
         assert_eq!(grown, [before + 1, before + 1 + 2 * (before + 2)]);
     }
 
+    /// tcp_veno_cong_avoid: the samples are never counted from 0 again. Until a sample follows a restart, for example
+    /// after the retransmission of a timeout, a loss counts as random.
     #[test]
-    fn three_samples_of_a_round_are_enough() {
+    fn without_a_sample_since_a_restart_the_queue_counts_as_empty() {
         let mut veno = Veno::default();
         veno.rtt.restart(&path_state());
         let mut window = Window::new(setup().initial_window, setup().counting);
-        let ack = acked(1, Duration::from_millis(100));
-        let enough = [(); 3].map(|()| {
-            veno.pkts_acked(Time::ZERO, &ack, &path_state(), &mut window);
-            veno.enough
-        });
-        assert_eq!(enough, [false, false, true]);
+        window.set_mss(lopsided_core::Bytes::new(MSS));
+        window.set_segments(100);
+        window.end_slow_start();
+        let ack = |rtt_ms: Option<u64>| {
+            let rtt = rtt_ms.map(Duration::from_millis);
+            Acked { rtt, newest_rtt: rtt, ..acked(1, Duration::ZERO) }
+        };
+        let mut queued = |veno: &mut Veno, rtt_ms| {
+            veno.pkts_acked(Time::ZERO, &ack(rtt_ms), &path_state(), &mut window);
+            veno.cong_avoid(Time::ZERO, &ack(rtt_ms), &path_state(), &mut window);
+            veno.queued
+        };
+        assert_eq!([Some(100), Some(150), Some(150)].map(|rtt_ms| queued(&mut veno, rtt_ms)), [0, 0, 67]);
+        assert_eq!(queued(&mut veno, None), 200, "no sample since the last ACK");
         veno.on_transmit_start(Time::ZERO, Duration::ZERO, &path_state());
-        assert!(!veno.enough);
+        assert_eq!(queued(&mut veno, None), 0);
+        assert_eq!(queued(&mut veno, Some(150)), 0, "the base RTT is measured again");
     }
 
     #[test]
