@@ -60,7 +60,8 @@ impl OfferedWindow {
         self.buffer.rounds.rtt()
     }
 
-    /// The last advertised window, in bytes. Before any data arrives, it is the window of the SYN.
+    /// The last advertised window, in bytes. Before any data arrives, it is the window of the SYN. It may be larger than
+    /// the header field can express.
     #[inline(always)]
     pub fn offered(&self) -> u64 {
         self.offered
@@ -105,25 +106,26 @@ impl OfferedWindow {
     /// The window field of the header if the window has not changed since it was last advertised; otherwise `None`.
     #[inline(always)]
     pub fn settled(&self, scale: u8) -> Option<u16> {
-        self.settled.then_some((self.offered >> scale) as u16)
+        self.settled.then_some(header_field(self.offered >> scale))
     }
 
     /// Computes the window, records it as advertised, and returns the header field.
     #[inline(always)]
     pub fn offer(&mut self, next: u64, filling: Filling) -> u16 {
-        let field = self.field(filling);
+        let units = self.units(filling);
         self.settled = self.due.take().is_none();
-        self.offered = field << filling.scale;
+        // tcp_select_window: Linux counts the whole window as advertised (`rcv_wnd`), although the header field may be
+        // unable to express it. As in Linux, the window is rounded up, so that the right edge never moves back.
+        self.offered = units << filling.scale;
         self.edge = self.edge.max(next + self.offered);
-        field as u16
+        header_field(units)
     }
 
-    /// Computes the window in units of the header field. As in Linux, the field is rounded up, so that the right edge
-    /// never moves back.
+    /// Computes the window in units of the header field.
     #[inline(always)]
-    pub fn field(&self, filling: Filling) -> u64 {
+    pub fn units(&self, filling: Filling) -> u64 {
         let window = self.due.unwrap_or_else(|| self.buffer.window(filling));
-        window.div_ceil(1 << filling.scale).min(65_535)
+        window.div_ceil(1 << filling.scale)
     }
 
     /// Stores the window of an ACK that is due before the application reads the new data.
@@ -132,4 +134,10 @@ impl OfferedWindow {
         self.settled = false;
         self.due = self.buffer.counts_unread().then(|| self.buffer.window(filling));
     }
+}
+
+/// Returns the header field of a window of `units` units. The field has 16 bits.
+#[inline(always)]
+fn header_field(units: u64) -> u16 {
+    units.min(u64::from(u16::MAX)) as u16
 }

@@ -155,16 +155,15 @@ impl Receiver {
         self.window.data_changed();
     }
 
-    /// Computes the window, records the window as advertised, and returns the header field. As in Linux, the field is
-    /// rounded up, so that the right edge never moves back.
+    /// Computes the window, records the window as advertised, and returns the header field.
     pub fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
         let filling = self.filling(sizes, scale);
         self.window.offer(self.data.next(), filling)
     }
 
-    /// The window that [`Receiver::offer_window`] would return, in units of the header field.
-    pub fn header_window(&self, sizes: SegmentSizes, scale: u8) -> u64 {
-        self.window.field(self.filling(sizes, scale))
+    /// The window that [`Receiver::offer_window`] would record as advertised, in bytes.
+    pub fn next_window(&self, sizes: SegmentSizes, scale: u8) -> u64 {
+        self.window.units(self.filling(sizes, scale)) << scale
     }
 
     /// Returns how an ACK would change the window if it is sent before the application reads the new data.

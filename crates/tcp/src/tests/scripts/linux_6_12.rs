@@ -116,6 +116,23 @@ fn a_large_buffer_is_advertised_at_once() {
     }
 }
 
+/// tcp_select_window: a window that the header field cannot express counts as advertised. With a scale of 1, the field
+/// expresses at most 131,070 bytes. After half a segment, the rest of the window is still larger than that, so the field does
+/// not change. If only 131,070 bytes counted, the field would fall, because the data behind the gap leaves too little memory.
+#[test]
+fn a_window_beyond_the_header_field_counts_as_advertised() {
+    let receive_buffer = BufferRule::Fixed(Bytes::new(130_000));
+    let mut t = Script::established(Profile { receive_buffer, ..linux_6_12() }, PEER);
+    for n in 0..60 {
+        t.deliver(100, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+    }
+    for n in 61..140 {
+        t.deliver(110, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+    }
+    t.drain_until(119);
+    t.answers(120, "60001:60501", "ack 60501 win 131070 sack 61001:140001");
+}
+
 /// tcp_data_queue_ofo calls tcp_measure_rcv_mss, so the first segment behind a gap updates the segment size.
 #[test]
 fn a_segment_after_a_gap_updates_the_segment_size() {
