@@ -152,10 +152,10 @@ impl SendBufferLimit {
         }
     }
 
-    /// Grows the buffer to `windows` congestion windows of `cwnd` bytes, as Linux does (`tcp_sndbuf_expand`).
-    pub fn provide(&mut self, mss: u64, cwnd: u64, windows: u64) {
+    /// Grows the buffer to `windows` times the memory of `segments` segments, as Linux does (`tcp_sndbuf_expand`).
+    pub fn provide(&mut self, mss: u64, segments: u64, windows: u64) {
         if let (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) = (self.room, self.rule) {
-            let segments = (cwnd / mss).max(LEAST_SEGMENTS);
+            let segments = segments.max(LEAST_SEGMENTS);
             self.capacity = self.capacity.max((windows * segments * provision(mss)).min(max.get()));
         }
     }
@@ -229,7 +229,7 @@ mod tests {
         for acked in 1..500 {
             let filling = filled(written - acked, 10 + acked);
             if space.growth() == Growth::Windows {
-                space.provide(MSS, filling.cwnd, filling.windows);
+                space.provide(MSS, filling.cwnd / MSS, filling.windows);
             }
             let room = space.room(filling) / MSS;
             if room > 0 {
@@ -251,7 +251,7 @@ mod tests {
         let mut space = auto();
         space.note_written(filled(21, 10));
         assert_eq!(space.growth(), Growth::Windows);
-        space.provide(MSS, 5000 * MSS, 2);
+        space.provide(MSS, 5000, 2);
         assert_eq!(space.room(filled(0, 5000)), 1893 * MSS);
         space.note_written(filled(1000, 5000));
         let joined = SendBufferState { segments: 1293, ..filled(1893, 5000) };

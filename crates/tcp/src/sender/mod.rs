@@ -359,10 +359,13 @@ impl Sender {
         self.limit.note_written(self.buffer_state());
     }
 
-    /// Grows an automatically sized send buffer to the size that the current congestion window requires.
+    /// Grows an automatically sized send buffer to the size that the current congestion window or the measured
+    /// reordering degree requires.
     fn provide_buffer(&mut self) {
-        let cwnd = self.flight.controller.cwnd().get();
-        self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());
+        let mss = self.flight.mss();
+        let reordered = u64::from(self.recovery.duplicate_threshold(&self.flight)) + 1;
+        let segments = (self.recovery.cwnd(&self.flight) / mss).max(reordered);
+        self.limit.provide(mss, segments, self.windows_to_buffer());
     }
 
     /// Number of congestion windows that an automatically sized buffer holds: 3 if the window may grow during recovery

@@ -2,7 +2,7 @@
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux, send_buffer};
 use crate::cc::{Idle, Setup, build};
-use crate::{BufferRule, ByteCounting, IdleRestart, Profile, State};
+use crate::{BufferRule, ByteCounting, IdleRestart, Profile, SendBufferAccounting, State};
 use lopsided_core::{BitRate, Bytes, Duration, Payload, Time};
 use std::collections::VecDeque;
 
@@ -608,6 +608,25 @@ fn half_of_a_small_peers_buffer_is_worth_a_segment() {
             t.expect(300, "2001:2601 .");
         }
         t.expect_nothing_until(400);
+    }
+}
+
+/// tcp_sndbuf_expand: the buffer holds twice the window or twice the reordering degree, whichever is larger. A segment of 1,000
+/// bytes counts as 1,768 bytes, and 2,304 bytes are provided for it. After the ACK, 18 of 27 segments are left. A third of
+/// 50,688 bytes is then free, but not a third of 46,080 bytes.
+#[test]
+fn the_send_buffer_also_holds_twice_the_reordering_degree() {
+    let send_buffer = BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) };
+    let send_buffer_accounting = SendBufferAccounting::Memory { per_segment: 768 };
+    for (duplicates, reordering, may_write) in [(3, 3, false), (12, 10, true)] {
+        let mut t = Script::established(Profile { send_buffer, send_buffer_accounting, ..linux() }, NO_SACK);
+        let write = |t: &mut Script| t.connection.write(&Payload::virtual_len(100_000)).expect("open");
+        assert_eq!(write(&mut t), 27_000);
+        t.drain();
+        t.deliver(200, "ack 1 win 10240");
+        (0..duplicates).for_each(|_| t.deliver(200, "ack 1 win 10240"));
+        t.deliver(300, "ack 9001 win 10240");
+        assert_eq!((t.info().reordering, write(&mut t) > 0), (reordering, may_write));
     }
 }
 
