@@ -96,10 +96,11 @@ impl Recovery {
     }
 
     /// Resets the count of duplicate ACKs after a timeout. Also resets the reordering degree if at least
-    /// `dup_threshold` segments were reported before the timeout (Linux's tcp_timeout_mark_lost).
+    /// `dup_threshold` segments were SACKed before the timeout. Linux's tcp_enter_loss sets the count of duplicate ACKs to
+    /// 0 before this check, so it keeps the degree without SACK.
     pub(super) fn forget_duplicates(&mut self, flight: &Flight) {
-        let duplicates = if flight.sack() { flight.scoreboard.sacked_segments() } else { self.dupacks };
-        if self.ca_state <= CaState::Disorder && duplicates >= flight.profile.dup_threshold {
+        let sacked = if flight.sack() { flight.scoreboard.sacked_segments() } else { 0 };
+        if self.ca_state <= CaState::Disorder && sacked >= flight.profile.dup_threshold {
             self.reordering = 0;
         }
         self.dupacks = 0;

@@ -204,8 +204,12 @@ impl Recovery {
 
     /// True if lost data may be retransmitted now.
     #[inline]
-    pub fn may_retransmit(&self) -> bool {
-        self.ca_state >= CaState::Recovery && !self.defer_retransmits
+    pub fn may_retransmit(&self, flight: &Flight) -> bool {
+        // RFC 5682 section 3.1 step 2b: F-RTO sends two new segments. Linux sends retransmissions with the rest of the
+        // window: two segments fill its share of the interface's queue (tcp_small_queue_check), and when they leave,
+        // retransmissions have precedence (tcp_tsq_write).
+        let deferred = self.defer_retransmits && flight.nxt() < self.point + 2 * flight.mss();
+        self.ca_state >= CaState::Recovery && !deferred
     }
 
     /// Returns true if the next new segment must carry CWR, and clears the flag.

@@ -53,6 +53,7 @@ impl Recovery {
                     if let Some(by) = self.undo_evidence(flight, outcome.echo) {
                         self.undo_within_reduction(now, flight, by);
                     }
+                    self.forget_stale_stamp(flight);
                     return true;
                 }
                 let why = self.finish_repair(now, flight, outcome);
@@ -208,8 +209,9 @@ impl Recovery {
         timer
     }
 
-    /// Deletes the first retransmission's timestamp once no retransmission is outstanding (Linux's tcp_try_to_open).
-    fn forget_stale_stamp(&mut self, flight: &Flight) {
+    /// Deletes the first retransmission's timestamp once no retransmission is outstanding (Linux's tcp_try_to_open and
+    /// tcp_is_non_sack_preventing_reopen).
+    pub(super) fn forget_stale_stamp(&mut self, flight: &Flight) {
         let board = &flight.scoreboard;
         let head_went_again = board.first().is_some_and(TxRecord::was_ever_retransmitted);
         if board.retrans_out() == 0 && !head_went_again {

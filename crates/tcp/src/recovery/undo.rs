@@ -87,6 +87,7 @@ impl Recovery {
                 if let Some(by) = self.undo_evidence(flight, outcome.echo) {
                     self.undo_reduction(now, flight, by);
                 }
+                self.forget_stale_stamp(flight);
                 return;
             }
             let why = self.finish_repair(now, flight, outcome);

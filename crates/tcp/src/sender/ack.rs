@@ -299,6 +299,10 @@ impl Sender {
         if self.flight.sack() {
             self.recovery.on_sack_progress();
             self.recovery.note_reordering(&self.flight, outcome);
+        } else if retransmission_acked {
+            // tcp_clean_rtx_queue: without SACK, a retransmission may have filled the hole below segments that arrived
+            // long ago, so this ACK does not show that an original arrived after the timeout.
+            outcome.original_delivered = false;
         }
     }
 

@@ -247,7 +247,7 @@ impl Sender {
 
     /// The slow path of [`Sender::next_to_retransmit`].
     fn next_lost(&mut self) -> Option<u64> {
-        if !self.recovery.may_retransmit() {
+        if !self.recovery.may_retransmit(&self.flight) {
             return None;
         }
         let in_flight = self.recovery.in_flight_for_retransmission(&self.flight);

@@ -412,6 +412,45 @@ fn without_sack_a_timeout_after_a_recovery_halves_the_window_in_force() {
 }
 
 #[test]
+fn without_sack_the_ack_of_the_recovery_point_forgets_the_first_retransmission() {
+    // tcp_is_non_sack_preventing_reopen deletes retrans_stamp. After the next timeout, an echo is compared with the
+    // retransmission of that timeout, and not with that of the earlier recovery.
+    let mut t = Script::established(linux(), Peer { sack: false, ..TIMESTAMPS });
+    t.write(100, 60_000);
+    t.drain();
+    for n in 0..3 {
+        t.deliver(200 + n, "ack 1 ts 200:100");
+    }
+    t.deliver(300, "ack 12001 ts 300:202");
+    t.expect_ca_state(CaState::Recovery);
+    t.drain_until(1000);
+    t.expect_ca_state(CaState::Loss);
+    t.deliver(1100, "ack 13001 ts 1100:300");
+    assert_eq!(t.info().counters.undos, 1);
+}
+
+#[test]
+fn without_sack_a_timeout_keeps_the_reordering_degree() {
+    // tcp_enter_loss reduces the degree if enough segments were SACKed. Without SACK, tcp_timeout_mark_lost has already set
+    // the count of duplicate ACKs to 0.
+    let mut t = ten_out(linux(), true);
+    t.inject(200, "ack 1 win 10240");
+    for _ in 0..12 {
+        t.deliver(200, "ack 1 win 10240");
+    }
+    t.deliver(300, "ack 10001 win 65536");
+    t.deliver(400, &format!("ack {} win 65536", t.connection.send.flight.nxt() + 1));
+    let una = t.connection.send.flight.una() + 1;
+    for _ in 0..4 {
+        t.deliver(500, &format!("ack {una} win 65536"));
+    }
+    t.expect_ca_state(CaState::Disorder);
+    t.drain_until(3000);
+    t.expect_ca_state(CaState::Loss);
+    assert_eq!(t.info().reordering, 10);
+}
+
+#[test]
 fn without_sack_an_undone_recovery_stays_in_its_state() {
     // Linux's tcp_try_undo_recovery restores the threshold and the window, and PRR continues until data beyond the
     // recovery point is acknowledged. Until then, duplicate ACKs caused by spurious retransmissions start no recovery.

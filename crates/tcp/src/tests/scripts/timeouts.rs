@@ -331,6 +331,22 @@ fn frto_sends_new_data_and_undoes_the_timeout_when_original_data_is_acknowledged
 }
 
 #[test]
+fn without_sack_an_ack_that_covers_a_retransmission_undoes_no_timeout() {
+    // tcp_clean_rtx_queue: the second segment may have arrived before the timeout. With SACK, a SACK would have reported
+    // it, so this ACK would show that an original arrived after the timeout.
+    let mut t = timed_out(NO_SACK);
+    t.inject(450, "ack 2001");
+    // The window of three segments permits two new segments (RFC 5682 section 3.1 step 2b) and a retransmission.
+    t.expect_train(450, 10_001, 12_001);
+    t.expect(450, "2001:3001 .");
+    t.expect_ca_state(CaState::Loss);
+    assert_eq!(t.info().counters.undos, 0);
+    let mut t = timed_out(PEER);
+    t.deliver(450, "ack 2001");
+    assert_eq!(t.info().counters.undos, 1);
+}
+
+#[test]
 fn frto_continues_the_recovery_after_a_duplicate_ack() {
     // Step 3a.
     let mut t = timed_out(PEER);
