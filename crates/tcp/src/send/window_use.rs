@@ -18,6 +18,8 @@ pub(crate) struct WindowUse {
     used_since: Time,
     /// True if new data was sent since the end of the last burst.
     sent: bool,
+    /// True if a loss timer began the burst.
+    by_timer: bool,
 }
 
 impl WindowUse {
@@ -27,13 +29,22 @@ impl WindowUse {
         self.sent = true;
     }
 
+    /// Records the start of a burst. `by_timer` is true if a loss timer begins the burst, and false if an ACK or a write
+    /// begins it.
+    #[inline]
+    pub fn begin_burst(&mut self, by_timer: bool) {
+        self.by_timer = by_timer;
+    }
+
     /// Records the end of a burst (Linux's tcp_cwnd_validate). `blocked_by_cwnd` is true if the congestion window may
     /// have ended the burst, `left` if unsent data remains.
     ///
-    /// Returns false and records nothing if the window had space but no new data was sent.
+    /// Returns false and records nothing if no new data was sent, and if the window had space or a loss timer began the
+    /// burst. Linux's loss timers only retransmit (tcp_retransmit_timer, tcp_rack_reo_timeout), and do not try to send
+    /// new data (tcp_write_xmit).
     pub fn note(&mut self, blocked_by_cwnd: bool, left: bool, una: u64, nxt: u64) -> bool {
         let sent = std::mem::take(&mut self.sent);
-        if !(sent || blocked_by_cwnd && left) {
+        if !(sent || blocked_by_cwnd && left && !self.by_timer) {
             return false;
         }
         let out = nxt - una;
@@ -99,6 +110,12 @@ mod tests {
         assert_eq!(note(false, false, true, 6000, 6100), (false, false, 3100));
         assert_eq!(note(false, true, false, 6000, 6100), (false, false, 3100));
         assert_eq!(note(false, true, true, 6000, 6100), (true, true, 100));
+        // After a timeout, the window of one segment is full of a retransmission.
+        let mut used = WindowUse::default();
+        used.begin_burst(true);
+        assert!(!used.note(true, true, 0, 1000) && !used.was_cwnd_limited());
+        used.begin_burst(false);
+        assert!(used.note(true, true, 0, 1000) && used.was_cwnd_limited());
     }
 
     /// RFC 2861 section 3.1.

@@ -33,6 +33,7 @@ impl Sender {
         self.last_received_at = Some(now);
         self.probes_out = 0;
         self.flight.end_waiting();
+        self.window_use.begin_burst(false);
         self.update_window(info);
         self.recovery.begin_ack(&mut self.flight);
         self.recovery.on_no_duplicate(&self.flight);
@@ -67,6 +68,7 @@ impl Sender {
         if info.ack > self.flight.una() || self.flight.outstanding() == 0 {
             self.flight.end_waiting();
         }
+        self.window_use.begin_burst(false);
         // Read the bytes in flight first, because controllers need the value from before this ACK.
         let prior_in_flight = self.in_flight();
         let was_out = self.flight.outstanding() > 0;
@@ -510,7 +512,14 @@ impl Sender {
     pub(super) fn grow_send_buffer(&mut self) {
         match self.limit.growth() {
             Growth::None => {}
-            Growth::Windows => self.provide_buffer(),
+            Growth::Windows => {
+                // tcp_should_expand_sndbuf: the buffer grows while the window has space. Linux checks this after each segment
+                // of new data (tcp_event_new_data_sent), and if no data is left to send.
+                let segments = if self.has_sent_all() { 1 } else { 2 };
+                if self.in_flight() + segments * self.flight.mss() <= self.cwnd() {
+                    self.provide_buffer();
+                }
+            }
             Growth::Step => {
                 let unsent = self.buffer.len().saturating_sub(self.flight.outstanding());
                 let windows_take_it = self.window.size().min(self.cwnd()) >= unsent;

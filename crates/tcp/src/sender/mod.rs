@@ -346,6 +346,7 @@ impl Sender {
     pub fn write(&mut self, payload: &Payload, len: u32) {
         let from = self.buffer.end();
         self.hold.on_write();
+        self.window_use.begin_burst(false);
         self.buffer.push(payload, len);
         if self.flight.profile.push == PushRule::Linux {
             self.push_marks.on_write(WriteState {
@@ -391,6 +392,7 @@ impl Sender {
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), NoAnswer> {
         let Some(kind) = self.flight.timers.take_due_loss(now) else { return Ok(()) };
         self.flight.trace.emit(TcpEventMask::TIMER, || TcpEvent::Timer { kind });
+        self.window_use.begin_burst(true);
         match kind {
             TimerKind::TailProbe => self.recovery.on_probe_timeout(now, &mut self.flight),
             TimerKind::Reordering => self.recovery.on_reorder_timeout(now, &mut self.flight),

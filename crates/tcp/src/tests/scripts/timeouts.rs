@@ -347,6 +347,19 @@ fn without_sack_an_ack_that_covers_a_retransmission_undoes_no_timeout() {
 }
 
 #[test]
+fn the_retransmission_of_a_timeout_does_not_count_as_use_of_the_window() {
+    // tcp_retransmit_timer does not try to send new data (tcp_write_xmit), so tcp_cwnd_validate does not see the full window of
+    // one segment. The peer's window limits the sender before the timeout and after its undo, so the window does not grow.
+    let mut t = Script::established(no_probe(), TIMESTAMPS);
+    t.inject(100, "ack 1 win 5120 ts 100:100");
+    t.sends_train(100, 60_000, 1, 5_001);
+    t.expect(400, "1:1001 .");
+    t.deliver(450, "ack 5001 win 5120 ts 450:100");
+    assert_eq!(t.info().counters.undos, 1);
+    t.expect_cwnd(10);
+}
+
+#[test]
 fn frto_continues_the_recovery_after_a_duplicate_ack() {
     // Step 3a.
     let mut t = timed_out(PEER);
