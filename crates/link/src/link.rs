@@ -167,6 +167,15 @@ impl Link {
         }
     }
 
+    /// True if a packet arrives by `now`. The next call of [`Link::next_arrived`] then returns this packet.
+    #[inline(always)]
+    pub fn has_arrived(&self, now: Time) -> bool {
+        match &self.path {
+            TransmitPath::DropTail(path) => path.next_arrival().is_some_and(|at| at <= now),
+            TransmitPath::Queued(path) => path.has_arrived(now),
+        }
+    }
+
     /// Returns the propagation delay of the link.
     pub fn delay(&self) -> Duration {
         self.line.delay

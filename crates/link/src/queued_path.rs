@@ -247,6 +247,11 @@ impl QueuedPath {
         }
     }
 
+    /// True if a packet arrives by `now`. With header compression this is not known before the arrival.
+    pub(crate) fn has_arrived(&self, now: Time) -> bool {
+        self.compression.is_none() && self.in_flight.front().is_some_and(|first| first.arrives <= now)
+    }
+
     /// Returns the number and total size of the received packets, including packets that the discipline created.
     pub(crate) fn received(&self) -> Count {
         self.received

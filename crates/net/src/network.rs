@@ -340,7 +340,7 @@ impl<H: Node> Network<H> {
         let packet = cx.originate(new);
         cx.trace(EventMask::HOSTS, || Event::Sent(&packet));
         let number = packet.id();
-        self.forward(self.wire(edge, Port(0)), packet);
+        self.forward(self.wire(edge, Port(0)), packet, false);
         self.drain_transmits();
         number
     }
@@ -421,12 +421,13 @@ impl<H: Node> Network<H> {
             // One packet per event: if several packets arrive at this instant, `arrives` is this instant again.
             NetNode::Link(link) => {
                 let (arrived, arrives) = link.next_arrived(&mut cx);
+                let another_arrives = link.has_arrived(self.now);
                 let outlet = place.outlet;
                 // Store the link's time before forwarding the packet: the packet may enter this same link again and
                 // change its time.
                 self.queue.set(index, self.due(merge_point, arrives));
                 if let Some(packet) = arrived {
-                    self.forward(outlet, packet);
+                    self.forward(outlet, packet, another_arrives);
                 }
                 // Fast path: most packets only move from link to link, so no node must be polled.
                 if self.dirty.is_empty() {
@@ -467,7 +468,7 @@ impl<H: Node> Network<H> {
             };
             match out {
                 Some((port, packet)) => {
-                    self.forward(self.wire(node, port), packet);
+                    self.forward(self.wire(node, port), packet, false);
                 }
                 None => {
                     self.dirty.pop();

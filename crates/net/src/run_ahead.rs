@@ -262,8 +262,12 @@ impl<H: Node> Network<H> {
             // At equal times the node with the lower number acts first, as in the global order of events.
             let link_acts = if link < host { arrives <= own } else { arrives < own };
             let arrived = if link_acts { next.take() } else { None };
+            if arrived.is_some() {
+                next = self.next_arriving(number, link, window.begin);
+            }
+            let another_arrives = arrived.is_some() && next.as_ref().is_some_and(|(at, _)| *at == time);
             let NetNode::Host(node) = &mut self.places[host.index()].node else { unreachable!("it is a host") };
-            let mut cx = Cx::new(self.now, host, &mut self.accounting);
+            let mut cx = Cx::new(self.now, host, &mut self.accounting).followed(another_arrives);
             if let Some((_, packet)) = arrived {
                 node.handle_packet(port, packet, &mut cx);
                 if node.has_given_all() {

@@ -5,9 +5,9 @@ use lopsided_core::{
     Accounting, BitRate, Bytes, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Port, Time,
     Transport, wire,
 };
-use lopsided_link::LinkConfig;
+use lopsided_link::{LinkConfig, ShaperConfig};
 use lopsided_net::{Attachment, NetNode, Network, Router, Routes};
-use lopsided_queue::QueueConfig;
+use lopsided_queue::{CodelQueueConfig, QueueConfig};
 use std::net::Ipv4Addr;
 
 /// The host type of networks without hosts.
@@ -108,4 +108,48 @@ fn a_packet_cannot_be_injected_at_an_earlier_time() {
     let mut network = line();
     network.advance(Time::from_nanos(5));
     network.inject(Time::ZERO, IN, wire::read_foreign(FlowId(0), &datagram(FAR)).expect("a whole packet"));
+}
+
+/// A host that records for each packet whether another packet arrives at the same time.
+#[derive(Debug, Default)]
+struct Recorder {
+    followed: Vec<bool>,
+}
+
+impl Node for Recorder {
+    fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
+        self.followed.push(cx.another_arrives());
+        let delivered = cx.deliver(packet);
+        cx.recycle(delivered);
+    }
+
+    fn handle_timeout(&mut self, _cx: &mut Cx<'_>) {}
+
+    fn poll_transmit(&mut self, _cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// A bucket of 3,000 bytes lets the first three packets of 1,000 bytes pass at once. The fourth waits for 1 ms.
+#[test]
+fn a_host_knows_whether_another_packet_arrives_at_the_same_time() {
+    for queue in [QueueConfig::packets(100), QueueConfig::new(CodelQueueConfig::default())] {
+        let shaper = ShaperConfig { burst: Bytes::new(3000), interval: None, line_rate: None };
+        let rate = Some(BitRate::from_bps(8_000_000));
+        let config = LinkConfig::new(rate, Duration::from_millis(10), queue);
+        let link = LinkConfig { shaper: Some(shaper), ..config }.build(1, "line").expect("a shaped link");
+        let host = NodeId(2);
+        let nodes = vec![NetNode::Edge, NetNode::Link(Box::new(link)), NetNode::Host(Box::new(Recorder::default()))];
+        let to = |node| vec![Attachment { node, port: Port(0) }];
+        let mut network = Network::new(nodes, &[to(NodeId(1)), to(host), Vec::new()], Accounting::new(4));
+        for _ in 0..4 {
+            network.inject(Time::ZERO, IN, wire::read_foreign(FlowId(0), &datagram(FAR)).expect("a whole packet"));
+        }
+        network.advance(Time::from_nanos(100_000_000));
+        assert_eq!(network.host(host).followed, [true, true, false, false]);
+    }
 }

@@ -8,15 +8,18 @@ use lopsided_core::{Bytes, Cx, Node, NodeId, Packet, Time};
 use lopsided_link::Link;
 
 impl<H: Node> Network<H> {
-    /// Delivers the packet to the node at the far end of the wire, through all routers.
+    /// Delivers the packet to the node at the far end of the wire, through all routers. `another_arrives` is true if
+    /// another packet arrives over the same wire at the same time.
     #[inline(always)]
-    pub(super) fn forward(&mut self, mut wire: Attachment, mut packet: Packet) {
+    pub(super) fn forward(&mut self, mut wire: Attachment, mut packet: Packet, mut another_arrives: bool) {
         loop {
             let mut cx = Cx::new(self.now, wire.node, &mut self.accounting);
             match &mut self.places[wire.node.index()].node {
                 NetNode::Router(router) => match router.forward(&mut packet) {
                     Ok(port) => {
                         wire = self.wire(wire.node, port);
+                        // The router may send the other packet to another node.
+                        another_arrives = false;
                         continue;
                     }
                     Err(why) => return cx.drop(packet, why),
@@ -29,6 +32,7 @@ impl<H: Node> Network<H> {
                     let Some(on) = passing else { return };
                     packet = on;
                     wire = self.wire(wire.node, Link::SENSED);
+                    another_arrives = false;
                     continue;
                 }
                 NetNode::Link(_) => {
@@ -36,7 +40,7 @@ impl<H: Node> Network<H> {
                     return self.cross(wire.node, packet, size, self.now);
                 }
                 NetNode::Host(host) => {
-                    host.handle_packet(wire.port, packet, &mut cx);
+                    host.handle_packet(wire.port, packet, &mut cx.followed(another_arrives));
                     // Most received segments trigger no immediate response. The host then need not be polled.
                     if host.has_given_all() {
                         let due = host.poll_timeout();

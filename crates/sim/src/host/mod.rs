@@ -6,7 +6,8 @@
 //!   [`HostSockets`]. Applications and connections share one sequence of numbers: applications first, then connections.
 //! - `timers` stores one time per application and per connection. A time may be too early, but never too late.
 //! - `ready` is a stack of the applications and connections that may have packets to send.
-//! - After each segment or timeout of a connection, `visit` notifies its application.
+//! - After each segment or timeout of a connection, `visit` notifies its application. If several packets arrive over a link
+//!   at the same time, the applications are notified after the last of these packets.
 //!
 //! # Shortcuts
 //!
@@ -87,6 +88,8 @@ struct Rare {
     windows: Option<Vec<Option<Window>>>,
     /// The interface; `None` if packets enter the link immediately.
     interface: Option<Box<Interface>>,
+    /// Connections whose applications are notified after the last packet that arrives at this time.
+    postponed: Vec<u32>,
 }
 
 impl Rare {
@@ -569,15 +572,18 @@ impl Happened {
 
 impl Host {
     #[inline]
-    fn take_segment(&mut self, packet: &Delivered, slot: u32, now: Time) {
+    fn take_segment(&mut self, packet: &Delivered, slot: u32, now: Time, postpones: bool) {
         let (Some((conn, of_app)), Some(header)) = (self.sockets.conn_and_app(slot), packet.tcp()) else { return };
         conn.connection.handle_segment(now, header, &packet.payload(), packet.ecn());
-        if conn.pass_on(of_app, now) {
+        if postpones && !conn.connection.has_events() && !conn.connection.is_finished() {
+            self.postpone(slot);
+        } else if conn.pass_on(of_app, now) {
             self.notify_ready(slot, now);
         }
         // Fast path: skip the poll if no other connection is ready and the segment needs no response. A host with an
         // interface, recorded windows or an observer of TCP events polls the connection after every segment.
         let alone = self.sockets.ready.is_empty()
+            && !postpones
             && !self.rare.as_ref().is_some_and(|rare| rare.needs_poll())
             && self.sockets.trace == TcpEventMask::NONE;
         let number = self.sockets.number(slot);
@@ -591,6 +597,54 @@ impl Host {
         } else {
             let due = conn.connection.poll_timeout();
             self.sockets.lower(number as usize, due);
+        }
+    }
+
+    /// Handles an arriving packet. If `postpones` is true, an application is not notified of data or free space yet.
+    #[inline]
+    fn arrive(&mut self, packet: Packet, postpones: bool, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        // Hosts do not forward packets.
+        if !packet.is_to(self.addr) {
+            return cx.drop(packet, DropReason::NoRoute);
+        }
+        match packet.transport() {
+            Transport::Tcp(header) => {
+                let Some(slot) = self.connection_for(&packet, header, now) else {
+                    return self.handle_unmatched(packet, cx);
+                };
+                let packet = cx.deliver(packet);
+                self.take_segment(&packet, slot, now, postpones);
+                cx.recycle(packet);
+            }
+            &Transport::Udp(header) => {
+                let Some(app) = self.datagram_app(header.dst_port) else {
+                    return cx.drop(packet, DropReason::NoSocket);
+                };
+                let packet = cx.deliver(packet);
+                self.take_datagram(&packet, header, app, now);
+                cx.recycle(packet);
+            }
+            Transport::Other { .. } => self.take_message(packet, cx),
+        }
+    }
+
+    /// Postpones the notification of the connection's application until all packets of this time have arrived.
+    #[cold]
+    fn postpone(&mut self, slot: u32) {
+        let postponed = &mut self.rare.get_or_insert_default().postponed;
+        if !postponed.contains(&slot) {
+            postponed.push(slot);
+        }
+    }
+
+    /// Notifies the applications whose notification was postponed.
+    #[cold]
+    fn notify_postponed(&mut self, now: Time) {
+        let Some(rare) = &mut self.rare else { return };
+        for slot in std::mem::take(&mut rare.postponed) {
+            self.visit(slot, now);
+            self.sockets.ready.push(self.sockets.number(slot));
         }
     }
 
@@ -621,30 +675,13 @@ impl Host {
 
 impl Node for Host {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
-        let now = cx.now();
         self.goes_on = false;
-        // Hosts do not forward packets.
-        if !packet.is_to(self.addr) {
-            return cx.drop(packet, DropReason::NoRoute);
-        }
-        match packet.transport() {
-            Transport::Tcp(header) => {
-                let Some(slot) = self.connection_for(&packet, header, now) else {
-                    return self.handle_unmatched(packet, cx);
-                };
-                let packet = cx.deliver(packet);
-                self.take_segment(&packet, slot, now);
-                cx.recycle(packet);
-            }
-            &Transport::Udp(header) => {
-                let Some(app) = self.datagram_app(header.dst_port) else {
-                    return cx.drop(packet, DropReason::NoSocket);
-                };
-                let packet = cx.deliver(packet);
-                self.take_datagram(&packet, header, app, now);
-                cx.recycle(packet);
-            }
-            Transport::Other { .. } => self.take_message(packet, cx),
+        // A real host handles the packets that arrive together in one interrupt, before a program runs.
+        let another_arrives = cx.another_arrives();
+        let postpones = another_arrives || self.rare.as_ref().is_some_and(|rare| !rare.postponed.is_empty());
+        self.arrive(packet, postpones, cx);
+        if postpones && !another_arrives {
+            self.notify_postponed(cx.now());
         }
     }
 

@@ -95,7 +95,8 @@ const FWP: &str = include_str!("../../../../scenarios/fwp.toml");
 fn a_connection_for_each_range_costs_its_handshake() {
     // Start time and end time of each repair, in seconds.
     let repairs = |key: &str| {
-        let text = FWP.replace("20 MB", "300 kB").replace("kind = \"repair\"", &format!("kind = \"repair\"{key}"));
+        let text = FWP.replace("20 MB", "300 kB").replace("\"8 s\"", "\"20 s\"");
+        let text = text.replace("kind = \"repair\"", &format!("kind = \"repair\"{key}"));
         let result = run_seed(&text, 1);
         assert!(result.conservation.holds());
         let table = &result.transfers;
