@@ -5,7 +5,7 @@ use super::loss_detection::{mark_lost, spares_recent};
 use super::undo::early_ack_window;
 use super::undo_state::Interrupted;
 use crate::cc::Signal;
-use crate::profile::{CwndReduction, FastRecovery};
+use crate::profile::FastRecovery;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction as Reason, TcpEvent, TcpEventMask};
 use lopsided_core::{Bytes, Time};
@@ -45,10 +45,9 @@ impl Recovery {
         }
         let before = self.cwnd(flight);
         self.mark_lost_on_timeout(now, flight);
-        let sets_window = matches!(flight.profile.cwnd_reduction, CwndReduction::Prr | CwndReduction::RateHalving);
-        if let Some(reduction) = self.reduction.as_ref().filter(|_| fresh && sets_window) {
+        if fresh {
             // tcp_enter_loss computes the threshold from the window in force, not from the target of the reduction.
-            flight.controller.adopt(now, Bytes::new(reduction.cwnd), flight.controller.ssthresh());
+            self.adopt_window_in_force(now, flight);
         }
         // The timeout ends the reduction that is under way. 4.4BSD's undo may restore this reduction.
         let reduction = self.reduction.take();

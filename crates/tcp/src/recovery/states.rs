@@ -162,6 +162,7 @@ impl Recovery {
         if self.ca_state == CaState::Loss && flight.scoreboard.retrans_out() < retransmitted {
             self.enter_recovery(now, flight);
         } else if self.ca_state == CaState::Open {
+            self.dupacks = 0;
             if flight.scoreboard.lost_segments() > 0 {
                 self.enter_recovery(now, flight);
             } else {

@@ -27,6 +27,8 @@ impl Recovery {
 
     /// Restores the window and removes the loss marks.
     pub(super) fn undo_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
+        // tcp_reno_undo_cwnd: the window in force is kept if it is larger than the window before the reduction.
+        self.adopt_window_in_force(now, flight);
         flight.controller.on_undo(now);
         self.reduction = None;
         flight.scoreboard.unmark_lost();
@@ -37,8 +39,17 @@ impl Recovery {
         flight.trace.emit(TcpEventMask::WINDOW, || TcpEvent::Undone { by, cwnd });
     }
 
+    /// Passes the window that Linux's reduction has set to the controller.
+    pub(super) fn adopt_window_in_force(&self, now: Time, flight: &mut Flight) {
+        let sets_window = matches!(flight.profile.cwnd_reduction, CwndReduction::Prr | CwndReduction::RateHalving);
+        if let Some(reduction) = self.reduction.as_ref().filter(|_| sets_window) {
+            flight.controller.adopt(now, Bytes::new(reduction.cwnd), flight.controller.ssthresh());
+        }
+    }
+
     /// Restores the window and the threshold, but stays in the congestion state.
     pub(super) fn undo_within_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
+        self.adopt_window_in_force(now, flight);
         let reduction = self.reduction.take();
         self.undo_reduction(now, flight, by);
         if flight.profile.cwnd_reduction == CwndReduction::Prr {
@@ -91,7 +102,7 @@ impl Recovery {
                 return;
             }
             let why = self.finish_repair(now, flight, outcome);
-            self.dupacks = 0;
+            self.forget_duplicates_after_loss(flight);
             self.set_ca_state(flight, CaState::Open, why);
         } else if !flight.sack() && outcome.una_advanced {
             self.dupacks = 0;
@@ -101,11 +112,19 @@ impl Recovery {
         }
     }
 
+    /// Resets the count of duplicate ACKs at the end of the Loss state. Without SACK, Linux first detects losses
+    /// (tcp_fastretrans_alert), and [`Recovery::on_ack_in_loss`] resets the count.
+    fn forget_duplicates_after_loss(&mut self, flight: &Flight) {
+        if flight.sack() || !notices_reordering(flight) {
+            self.dupacks = 0;
+        }
+    }
+
     /// Undoes a timeout and returns to the state before the timeout.
     fn undo_timeout(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let interrupted = self.undo.take_interrupted();
         self.undo_reduction(now, flight, by);
-        self.dupacks = 0;
+        self.forget_duplicates_after_loss(flight);
         // The timeout was spurious: cancel the backoff, so that later timeouts are not delayed.
         flight.rtt.forget_backoff();
         let original = by == UndoRule::FRto && !self.holds_state(flight);

@@ -360,6 +360,30 @@ fn the_retransmission_of_a_timeout_does_not_count_as_use_of_the_window() {
 }
 
 #[test]
+fn without_sack_the_end_of_the_loss_state_counts_earlier_duplicates() {
+    // tcp_fastretrans_alert calls tcp_identify_packet_loss after tcp_process_loss, and resets the count of duplicate ACKs only
+    // afterwards. Three duplicate ACKs for new data mark the next segment as lost.
+    let mut t = timed_out(Peer { sack: false, ..TIMESTAMPS });
+    t.deliver(450, "ack 1001 ts 450:400");
+    t.deliver(460, "ack 1001 ts 460:400");
+    t.deliver(500, "ack 9001 ts 500:460");
+    for n in 0..3 {
+        t.deliver(510 + n, "ack 9001 ts 510:460");
+    }
+    t.deliver(550, "ack 10001 ts 550:500");
+    t.expect_ca_state(CaState::Loss);
+    let before = t.connection.cwnd();
+    t.answers(600, "ack 11001 ts 600:500", "11001:12001 .");
+    t.expect_ca_state(CaState::Recovery);
+    // tcp_reno_undo_cwnd: PRR has set the window to the data in flight, now that the duplicates do not count any more. The undo
+    // keeps this window, because it is larger than the window before.
+    let in_force = t.connection.cwnd();
+    assert!(in_force > before);
+    t.deliver(610, "ack 12001 ts 610:450");
+    assert_eq!((t.info().counters.undos, t.connection.cwnd()), (1, in_force));
+}
+
+#[test]
 fn frto_continues_the_recovery_after_a_duplicate_ack() {
     // Step 3a.
     let mut t = timed_out(PEER);
