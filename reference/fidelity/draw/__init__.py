@@ -138,8 +138,8 @@ def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> 
     marks = name == "down" and chance.random() < 0.2
     queue = _red(chance, packets) if marks else {"limit": f"{packets} packets"}
     found: dict[str, object] = {"rate": f"{rate_bps} bit/s", "queue": queue}
-    # Every RED queue is drawn together with a shaper. When this rule was written, the simulator and htb differed in the decay
-    # of RED's average while the queue is idle. Another rule would produce other scenarios.
+    # Every RED queue is drawn together with a shaper. When this rule was written, the simulator and htb differed in the
+    # decay of RED's average while the queue is idle. Another rule would produce other scenarios.
     if chance.random() < 0.5 or marks:
         # A tbf's burst must be at least one full packet. 1,500 bytes need 33 ATM cells with PPPoE over ATM.
         found["shaper"] = {"burst": f"{2000 if cells else 1600} B"}
