@@ -175,7 +175,7 @@ def acks_first_starve(m: Measurements) -> Verdict:
 
 NOT_AS_ADVISED: dict[str, tuple[str, ...]] = {
     "then": ("large-mss", "vj", "rohc", "filter-paced", "per-flow"),
-    "today": ("acc", "pacing", "vj", "filter-paced", "per-flow", "acks-first"),
+    "today": ("acc", "bytes", "vj", "filter-paced", "per-flow", "acks-first"),
     "quic": ("delayed", "large-mss", "per-flow"),
 }
 """For each experiment, the mechanisms whose results contradict the advice of the RFC."""
