@@ -96,8 +96,8 @@ impl Recovery {
     }
 
     /// Resets the count of duplicate ACKs after a timeout. Also resets the reordering degree if at least
-    /// `dup_threshold` segments were SACKed before the timeout. Linux's tcp_enter_loss sets the count of duplicate ACKs to
-    /// 0 before this check, so it keeps the degree without SACK.
+    /// `dup_threshold` segments were SACKed before the timeout (Linux's tcp_enter_loss). Without SACK, Linux keeps the
+    /// degree: tcp_timeout_mark_lost sets the count of duplicate ACKs to 0 before the check.
     pub(super) fn forget_duplicates(&mut self, flight: &Flight) {
         let sacked = if flight.sack() { flight.scoreboard.sacked_segments() } else { 0 };
         if self.ca_state <= CaState::Disorder && sacked >= flight.profile.dup_threshold {
