@@ -16,7 +16,18 @@ import pytest
 import lopsided as lop
 from lopsided import _native
 from lopsided.studies import arms
-from lopsided.worlds.kernel import Unsupported, backend, build, captures, plan, qdisc, translate, version, version_of
+from lopsided.worlds.kernel import (
+    Unsupported,
+    backend,
+    build,
+    captures,
+    isolation,
+    plan,
+    qdisc,
+    translate,
+    version,
+    version_of,
+)
 from lopsided.worlds.kernel.errors import KernelUnavailable
 from lopsided.worlds.kernel.guest import chosen, tcp_info
 from lopsided.worlds.kernel.guest.job import ChosenLoss, Flow, Job, Program
@@ -491,3 +502,63 @@ def test_samples_meet_each_recording_interval(interval_ms: int, sample_us: int):
 
 def test_a_recording_interval_without_divisors_is_sampled_whole():
     assert plan.whole_part(50_000_017, 20_000_000) == 50_000_017
+
+
+UPLOADS = [("greedy", "server"), ("greedy", "server"), ("modest", "server")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "greedy", "modest", "back"),
+    [("dual-srchost", 1, 3, 2), ("dsthost", 2, 2, 1), ("triple-isolate", 2, 2, 2)],
+)
+def test_cake_gets_the_number_of_each_packets_host(mode: str, greedy: int, modest: int, back: int):
+    """All flows share the server, so with triple-isolate, the server has the larger number of flows."""
+    found = isolation.classes(mode, UPLOADS)
+    assert found["greedy", "server"] == greedy << 16
+    assert found["modest", "server"] == modest << 16
+    assert found["server", "greedy"] == back << 16
+
+
+def test_cake_gets_a_queue_for_each_pair_of_hosts():
+    found = isolation.classes("hosts", UPLOADS)
+    assert len({number & 0xFFFF for number in found.values()}) == len(found) == 4
+    assert {number >> 16 for number in found.values()} == {1}
+
+
+@pytest.mark.parametrize("mode", ["", "flows", "flowblind"])
+def test_cake_gets_no_class_if_it_ignores_hosts(mode: str):
+    assert isolation.classes(mode, UPLOADS) == {}
+
+
+def test_triple_isolation_is_rejected_if_flows_of_two_hosts_cross():
+    with pytest.raises(Unsupported, match="greedy and other both have flows with several hosts"):
+        isolation.classes("triple-isolate", [*UPLOADS, ("greedy", "other"), ("modest", "other")])
+
+
+def test_the_class_of_a_packet_depends_on_its_addresses():
+    """The flows of a host with several uploads are in namespaces with their own addresses."""
+    text = LINE.replace("[[flow]]", '[[flow]]\nname = "more"\ndirection = "up"\n[[flow]]', 1)
+    one, alone = (scenario(each, **{"link.up.queue": "cake"}) for each in (text, LINE))
+    program = next(bytes.fromhex(each.classifier) for each in job(one).qdiscs if each.kind == "cake")
+    addresses = {node.name: node.address for node in job(one).nodes}
+    sent = {_run(program, addresses[f"client/{flow}"], addresses["server"]) for flow in ("more", "upload")}
+    assert len(sent) == 1 and sent != {0}
+    assert _run(program, "10.77.1.1", addresses["server"]) == 0
+    assert "cls_bpf" in translate.modules(one)
+    # With one upload, the flows are in the namespaces of the hosts.
+    assert not any(each.classifier for each in job(alone).qdiscs) and "cls_bpf" not in translate.modules(alone)
+
+
+def _run(program: bytes, source: str, target: str) -> int:
+    """Executes the loads, comparisons and returns of a BPF program on a packet with these addresses."""
+    packet = bytes(26) + socket.inet_aton(source) + socket.inet_aton(target)
+    at = register = 0
+    while True:
+        code, holds, fails, operand = struct.unpack_from("=HBBI", program, 8 * at)
+        if code == 0x06:
+            return operand
+        if code == 0x20:
+            (register,) = struct.unpack_from("!I", packet, operand)
+        else:
+            at += holds if register == operand else fails
+        at += 1

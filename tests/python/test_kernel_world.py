@@ -21,6 +21,8 @@ from lopsided.worlds.kernel.watchdog import _is_exiting as is_exiting
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]
 
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
 SHORT = """\
 [scenario]
 duration = "6 s"
@@ -361,3 +363,13 @@ cc = "vegas"
 name = "download"
 direction = "down"
 """
+
+
+def test_cake_counts_the_flows_of_a_host_as_one_host():
+    """Without classes, cake would count each of the eight uploads as a host, and the ninth would get a ninth."""
+    require("timetravel")
+    scenario = lop.Scenario.load(SCENARIOS / "household.toml", **{"scenario.duration": "10 s"})
+    for isolation, least, most in (("dual-srchost", 0.2, 0.6), ("flows", 0.05, 0.15)):
+        run = scenario.with_(**{"topology.link.line.up.queue.isolation": isolation}).run(seed=1, world="kernel")
+        rates = dict(zip(run.flows["name"], run.flows["goodput_bps"], strict=True))
+        assert least < rates["file"] / (sum(rates.values()) - rates["call"]) < most, isolation

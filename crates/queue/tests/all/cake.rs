@@ -74,7 +74,7 @@ fn each_isolation_mode_is_fair_between_its_flows_or_hosts() {
 /// Host 1 has 400 flows of small packets and one flow of large packets. A large packet needs 400 rounds. Host 2 has one
 /// flow.
 #[test]
-fn hosts_get_equal_shares_while_flows_skip_rounds_and_after_flows_end() {
+fn hosts_get_equal_shares_with_hundreds_of_flows_and_after_they_end() {
     let config = CakeConfig {
         isolation: Isolation::DualSrchost,
         tins: TinMode::Besteffort,
@@ -106,12 +106,44 @@ fn hosts_get_equal_shares_while_flows_skip_rounds_and_after_flows_end() {
     }
     let share = octets[1] as f64 / octets[2] as f64;
     assert!((share - 1.0).abs() < 0.15, "with many: {octets:?}");
-    // When the small flows become empty, the large flow gets the full share of its host at once. Without this rule, the
-    // large flow would skip 400 rounds because of its deficit.
+    // When the small flows become empty, the large flow gets the full share of its host at once.
     (0..60).for_each(|_| _ = next(&mut octets));
     octets = [0; 3];
     (0..100).for_each(|_| _ = next(&mut octets));
     assert!(octets[1].abs_diff(octets[2]) <= 20 * 1500, "alone: {octets:?}");
+}
+
+/// Host 1 has nine flows of small packets and eleven flows of large packets, and host 2 has one flow. The nine flows
+/// become empty just after the eleven flows have sent. From then on, each of the eleven flows gets 1/11 of a quantum per
+/// round, so all of them send within 12 rounds. With 1/20 of a quantum, they would need 20 rounds.
+#[test]
+fn hosts_get_equal_shares_at_once_when_some_flows_of_a_host_end() {
+    let config = CakeConfig {
+        isolation: Isolation::DualSrchost,
+        tins: TinMode::Besteffort,
+        rtt: PATIENT,
+        ..CakeConfig::default()
+    };
+    let (mut queue, mut accounting) = (cake(config), Accounting::new(1));
+    let mut now = cx(Time::ZERO, &mut accounting);
+    let small = (1..=9).map(|port| (1, port, 12, 1000));
+    let large = (10..=20).map(|port| (1, port, 50, 1500));
+    for (host, port, packets, size) in small.chain(large).chain([(2, 1, 500, 1500)]) {
+        for number in 0..packets {
+            let id = u64::from(host) << 40 | u64::from(port) << 20 | number;
+            queue.enqueue(packet_between(host, 9, port, id, size), &mut now);
+        }
+    }
+    let mut next = || {
+        let packet = queue.dequeue(&mut now).unwrap().packet;
+        (packet.flow().0 as usize, packet.size().get())
+    };
+    let mut small = 0;
+    while small < 9 * 12 {
+        small += u64::from(next().1 == 1000);
+    }
+    let sent_by_host_1 = (0..24).filter(|_| next().0 == 1).count();
+    assert!(sent_by_host_1 >= 10, "{sent_by_host_1} packets");
 }
 
 #[test]

@@ -6,7 +6,8 @@ A program addresses the bytes of a packet from the start of the Ethernet header.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,30 +16,55 @@ if TYPE_CHECKING:
 Instruction = tuple[int, int, int | None, int | None]
 """Opcode, operand, and jump offsets for true and false. A jump offset of `None` leads to the next rule."""
 
-LOAD_OCTET, LOAD_HALF, LOAD_OCTET_AT_X, LOAD_HALF_AT_X, LOAD_SCRATCH = 0x30, 0x28, 0x50, 0x48, 0x60
+LOAD_WORD, LOAD_OCTET, LOAD_HALF, LOAD_OCTET_AT_X, LOAD_HALF_AT_X, LOAD_SCRATCH = 0x20, 0x30, 0x28, 0x50, 0x48, 0x60
 HEADER_LENGTH_TO_X, STORE_SCRATCH, TO_X = 0xB1, 0x02, 0x07
 AND, SHIFT_RIGHT, LESS_X = 0x54, 0x74, 0x1C
 IF_EQUAL, IF_ANY_BIT, RETURN = 0x15, 0x45, 0x06
 
 IP = 14
-TOS, LENGTH, PROTOCOL = IP + 1, IP + 2, IP + 9
+TOS, LENGTH, PROTOCOL, SOURCE, TARGET = IP + 1, IP + 2, IP + 9, IP + 12, IP + 16
 SOURCE_PORT, TARGET_PORT, DATA_OFFSET, FLAGS = IP, IP + 2, IP + 12, IP + 13
 """Offsets of TCP and UDP fields. Instructions add the length of the IP header, which is in the register X."""
 PROTOCOLS = {"tcp": 6, "udp": 17}
 ECN = {"not_ect": 0, "ect1": 1, "ect0": 2, "ce": 3}
 OPENS_OR_ENDS = 0x07
 """Mask of the TCP flags FIN, SYN and RST."""
+NO_MATCH = 0
+"""Result of a program that selects no class."""
 
 
 def program(rules: Sequence[said.Rule], default: int, handle: int, first_port: int, minors: Sequence[int]) -> str:
     """Returns the BPF program in hexadecimal. `minors` contains the minor number of each class."""
+    told = [[*_conditions(rule, first_port), (RETURN, handle | minors[rule["class"]], 0, 0)] for rule in rules]
+    return _assembled([*told, [(RETURN, handle | minors[default], 0, 0)]])
+
+
+def by_addresses(classes: Mapping[tuple[str, str], int]) -> str:
+    """Returns a BPF program in hexadecimal that selects the class by a packet's source and destination address.
+
+    The discipline itself classifies packets with other addresses.
+    """
+    told: list[list[Instruction]] = [
+        [
+            (LOAD_WORD, SOURCE, 0, 0),
+            (IF_EQUAL, int(IPv4Address(source)), 0, None),
+            (LOAD_WORD, TARGET, 0, 0),
+            (IF_EQUAL, int(IPv4Address(target)), 0, None),
+            (RETURN, number, 0, 0),
+        ]
+        for (source, target), number in classes.items()
+    ]
+    return _assembled([*told, [(RETURN, NO_MATCH, 0, 0)]])
+
+
+def _assembled(rules: Sequence[Sequence[Instruction]]) -> str:
+    """Returns the code of all rules in hexadecimal. If a rule does not match, the next rule follows."""
     code = b""
-    for rule in rules:
-        steps = [*_conditions(rule, first_port), (RETURN, handle | minors[rule["class"]], 0, 0)]
+    for steps in rules:
         for place, (what, operand, holds, fails) in enumerate(steps):
             on = len(steps) - place - 1
             code += _one(what, operand, on if holds is None else holds, on if fails is None else fails)
-    return (code + _one(RETURN, handle | minors[default], 0, 0)).hex()
+    return code.hex()
 
 
 def _one(code: int, operand: int, holds: int, fails: int) -> bytes:

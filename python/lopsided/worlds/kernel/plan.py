@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from . import qdisc
+from . import classifier, isolation, qdisc
 from .guest.check import SMALL
 from .guest.job import Check, ChosenLoss, Flow, Interface, Job, Node, Qdisc, Route, Tap, Veth, Watched
 
@@ -59,6 +59,8 @@ class Discipline:
     branches: tuple[Branch, ...] = ()
     classifier: Callable[[int], str] | None = None
     """Takes a handle and returns a BPF program that selects a packet's class."""
+    isolation: str = ""
+    """Cake's mode of isolating flows and hosts."""
     shapes: bool = False
     """True if the discipline itself delays packets."""
 
@@ -179,7 +181,7 @@ def whole_part(interval: int, wanted: int) -> int:
 
 def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
     """Returns a job: what the agent must build, check, run and record."""
-    return _Planner(layout, recording.slip_ns).job(flows, recording)
+    return _Planner(layout, flows, recording.slip_ns).job(recording)
 
 
 @dataclass(frozen=True)
@@ -191,8 +193,9 @@ class _Hop:
 
 
 class _Planner:
-    def __init__(self, layout: Layout, slip_ns: int) -> None:
+    def __init__(self, layout: Layout, flows: list[Flow], slip_ns: int) -> None:
         self.layout = layout
+        self.flows = flows
         self.slip_ns = slip_ns
         self.names: list[str] = [*layout.hosts, *layout.routers, *layout.ends]
         self.veths: list[Veth] = []
@@ -211,7 +214,7 @@ class _Planner:
         for end, host in layout.ends.items():
             self._join(end, host)
 
-    def job(self, flows: list[Flow], recording: Recording) -> Job:
+    def job(self, recording: Recording) -> Job:
         ends = {*self.layout.hosts, *self.layout.ends} - set(self.layout.ends.values())
         return Job(
             virtual_time=recording.virtual_time,
@@ -230,17 +233,17 @@ class _Planner:
             watched=self.watched,
             losses=self.losses,
             chosen=self.chosen,
-            flows=flows,
+            flows=self.flows,
             taps=[
-                *self._host_taps(flows, recording.tap_hosts),
+                *self._host_taps(recording.tap_hosts),
                 *(self._link_taps() if recording.tap_links else []),
                 *self._queue_taps(),
             ],
-            checks=self._checks(flows),
+            checks=self._checks(),
         )
 
-    def _host_taps(self, flows: list[Flow], all_of_them: bool) -> list[Tap]:
-        senders = {self.layout.ends.get(flow.sender, flow.sender) for flow in flows if not flow.datagram_rate}
+    def _host_taps(self, all_of_them: bool) -> list[Tap]:
+        senders = {self._host(flow.sender) for flow in self.flows if not flow.datagram_rate}
         return [
             Tap(host, hop.interface, f"host-{host}" if number == 0 else f"host-{host}-{number}")
             for host in self.layout.hosts
@@ -344,7 +347,7 @@ class _Planner:
             for branch in discipline.branches
             if branch.options is not None
         ]
-        program = discipline.classifier(handle) if discipline.classifier else ""
+        program = discipline.classifier(handle) if discipline.classifier else self._by_host(discipline.isolation)
         kind, options = discipline.kind, discipline.options
         self.qdiscs.append(Qdisc(node, interface, kind, handle, parent, options, sizes, classes, program))
         free = max(handle, CHILD) + 0x10000
@@ -352,6 +355,23 @@ class _Planner:
             if branch.child is not None:
                 free = self._grow(node, interface, branch.child, free, handle | branch.minor)
         return free
+
+    def _by_host(self, mode: str) -> str:
+        """Returns the BPF program that tells cake the hosts of each packet; `""` if the addresses tell them."""
+        if not self.layout.ends:
+            return ""
+        ways = [way for flow in self.flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))]
+        found = isolation.classes(mode, [(self._host(source), self._host(target)) for source, target in ways])
+        rules = {
+            (self._address(source), self._address(target)): found[self._host(source), self._host(target)]
+            for source, target in ways
+            if found
+        }
+        return classifier.by_addresses(rules) if rules else ""
+
+    def _host(self, node: str) -> str:
+        """Returns the host to which a namespace belongs."""
+        return self.layout.ends.get(node, node)
 
     def _bucket(self, direction: Direction) -> int:
         """Returns the size of the bucket in bytes. The bucket has room for the tokens of the waiting packet, and for
@@ -409,10 +429,10 @@ class _Planner:
             or node in (behind.get(sender), behind.get(receiver))
         )
 
-    def _checks(self, flows: list[Flow]) -> list[Check]:
+    def _checks(self) -> list[Check]:
         """Returns one check for each path with data or ACKs. Paths with the same bottleneck share a check."""
         ways = dict.fromkeys(
-            way for flow in flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))
+            way for flow in self.flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))
         )
         seen: set[tuple[str, str]] = set()
         checks: list[Check] = []

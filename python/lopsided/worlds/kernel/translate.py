@@ -6,13 +6,13 @@ Nothing is approximated silently. Errors name the rejected settings, and the run
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lopsided import _native
 
-from . import build, classifier, qdisc
+from . import build, classifier, isolation, qdisc
 from .errors import Unsupported
 from .guest.job import Flow
 from .plan import ETHERNET_HEADER, LARGEST_PACKET, Branch, Direction, Discipline, HostInterface, Layout, Line
@@ -94,9 +94,11 @@ def layout(scenario: said.Resolved) -> Layout:
     """Returns the network with each end's stack. Raises Unsupported if Linux lacks a feature."""
     found = stacks(scenario)
     _refuse_networks(scenario)
-    ends = {
-        node: host for (number, end), node in found.nodes.items() if (host := scenario["flows"][number][end]) != node
-    }
+    ends = _ends(scenario, found.nodes)
+    if ends:
+        pairs = [(flow["from"], flow["to"]) for flow in scenario["flows"]]
+        for queue in _disciplines(scenario):
+            isolation.classes(queue.isolation, pairs)
     return Layout(
         interfaces={each["host"]: _interface(each) for each in scenario["interfaces"]},
         hosts=scenario["hosts"],
@@ -106,6 +108,11 @@ def layout(scenario: said.Resolved) -> Layout:
         sysctls={node: found.sysctls_of(node) for node in (*scenario["hosts"], *ends)},
         route_metrics=found.route_metrics,
     )
+
+
+def _ends(scenario: said.Resolved, nodes: Mapping[tuple[int, End], str]) -> dict[str, str]:
+    """Maps each namespace that is attached to a host to this host."""
+    return {node: host for (number, end), node in nodes.items() if (host := scenario["flows"][number][end]) != node}
 
 
 def _refuse_networks(scenario: said.Resolved) -> None:
@@ -215,15 +222,20 @@ def _agree(scenario: said.Resolved, ends: list[tuple[int, End]]) -> bool:
 def modules(scenario: said.Resolved) -> list[str]:
     """Returns the kernel modules that the scenario needs, unless they are built in."""
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
-    queues = [_discipline(link[way]["queue"], "") for link in scenario["links"] for way in ("down", "up")]
-    kinds = {kind for queue in queues for kind in _kinds(queue)} - {"pfifo", "bfifo", "pfifo_head_drop"}
-    own = ["cls_bpf"] * any(queue.branches for queue in queues) + sorted(f"sch_{kind}" for kind in kinds)
+    queues = _disciplines(scenario)
+    kinds = {queue.kind for queue in queues} - {"pfifo", "bfifo", "pfifo_head_drop"}
+    apart = bool(_ends(scenario, _nodes(scenario, frozenset())))
+    filtered = any(queue.branches or (apart and queue.isolation not in isolation.WITHOUT_HOSTS) for queue in queues)
+    own = ["cls_bpf"] * filtered + sorted(f"sch_{kind}" for kind in kinds)
     return ["veth", "sch_tbf", "sch_htb", "sch_netem", *own, *sorted(f"tcp_{control}" for control in controls)]
 
 
-def _kinds(discipline: Discipline) -> set[str]:
-    inner = [_kinds(branch.child) for branch in discipline.branches if branch.child is not None]
-    return {discipline.kind}.union(*inner)
+def _disciplines(scenario: said.Resolved) -> list[Discipline]:
+    """Returns the disciplines of all links, including the disciplines of their classes."""
+    found = [_discipline(link[way]["queue"], "") for link in scenario["links"] for way in ("down", "up")]
+    for queue in found:
+        found += [branch.child for branch in queue.branches if branch.child is not None]
+    return found
 
 
 def series(scenario: said.Resolved) -> str | None:
@@ -386,7 +398,14 @@ def _discipline(queue: said.Queue, where: str) -> Discipline:
         options = qdisc.bucket_filter(queue["rate_bps"], buckets[0], peak, buckets[1], queue["overhead_bytes"])
         return Discipline("tbf", options, 0, (Branch(1, child=_discipline(queue["queue"], where)),), shapes=True)
     kind, options, packets = _queue(queue, where)
-    return Discipline(kind, options, packets, shapes=_shapes(queue))
+    return Discipline(kind, options, packets, shapes=_shapes(queue), isolation=_isolation(queue))
+
+
+def _isolation(queue: said.Queue) -> str:
+    """Returns cake's mode of isolation; `""` for other disciplines."""
+    if queue["kind"] == "ack_filter":
+        return _isolation(queue["queue"])
+    return queue["isolation"] if queue["kind"] == "cake" else ""
 
 
 def _shapes(queue: said.Queue) -> bool:

@@ -13,7 +13,7 @@ pub(super) enum FlowState {
     Sparse,
     /// A sparse flow that became empty. It is kept in the list of busy flows for one turn.
     Waiting,
-    /// The flow is busy: it is in the list of busy flows, or it skips rounds.
+    /// The flow is in the list of busy flows.
     Bulk,
     /// The flow is empty, and is kept until COBALT's state has decayed.
     Decaying,
@@ -35,10 +35,6 @@ pub(super) struct Flow {
     pub state: FlowState,
     /// Number of bytes that the flow may still send. Negative after a packet that was larger than the deficit.
     pub deficit: i64,
-    /// True while the flow is skipping rounds.
-    pub skips: bool,
-    /// Value of `Tin::shared` when this flow started to skip rounds.
-    pub served: (f64, f64),
     pub source: Option<usize>,
     pub destination: Option<usize>,
     /// Number of times that the flow started to decay. List entries with smaller numbers are outdated.

@@ -90,19 +90,6 @@ struct Host {
     /// Number of the host's flows that have an entry in the flow table.
     flows: u32,
     busy: u32,
-    skipping: u32,
-    /// Maximum of `busy` since `skipping` was last 0.
-    most_busy: u32,
-    /// Total service, in quanta, of one busy flow of the host before `round`. Each round adds 1 / `busy`.
-    shared: f64,
-    round: u64,
-}
-
-impl Host {
-    fn shared_until(&self, round: u64) -> f64 {
-        // The busy flows of a host share one quantum per round.
-        self.shared + (round - self.round) as f64 / f64::from(self.busy.max(1))
-    }
 }
 
 impl Hosts {
@@ -123,46 +110,14 @@ impl Hosts {
         self.hosts[host].flows -= 1;
     }
 
-    /// Increments or decrements the host's number of busy flows. After a decrement, returns true if flows of the host
-    /// skip rounds and fewer than half of `most_busy` flows are busy. The service per round of the skipping flows has
-    /// then more than doubled.
-    #[must_use]
-    pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
-        let host = &mut self.hosts[host];
-        // Add the service of the past rounds before the number of busy flows changes.
-        host.shared = host.shared_until(round);
-        host.round = round;
-        if busy {
-            host.busy += 1;
-            host.most_busy = host.most_busy.max(host.busy);
-            return false;
-        }
-        // With fewer busy flows, each busy flow receives more service per round.
-        host.busy -= 1;
-        host.skipping > 0 && 2 * host.busy < host.most_busy
-    }
-
-    /// Increments the number of the host's flows that skip rounds, or decrements this number if `skips` is false.
-    pub fn set_skipping(&mut self, host: usize, skips: bool) {
-        let host = &mut self.hosts[host];
-        if !skips {
-            host.skipping -= 1;
-            return;
-        }
-        // No other flow of the host is skipping rounds, so restart the maximum of busy flows.
-        if host.skipping == 0 {
-            host.most_busy = host.busy;
-        }
-        host.skipping += 1;
+    /// Increments or decrements the host's number of busy flows.
+    pub fn set_busy(&mut self, host: usize, busy: bool) {
+        let flows = &mut self.hosts[host].busy;
+        *flows = if busy { *flows + 1 } else { *flows - 1 };
     }
 
     /// Returns the number of the host's busy flows.
     pub fn load(&self, host: usize) -> u32 {
         self.hosts[host].busy
-    }
-
-    /// Returns the service, in quanta, that each busy flow of the host received before this round.
-    pub fn shared(&self, host: usize, round: u64) -> f64 {
-        self.hosts[host].shared_until(round)
     }
 }

@@ -18,8 +18,7 @@
 //! If the documentation and the code of Linux differ, this module follows the code (`docs/fidelity/queues.md`).
 //!
 //! **Deviations.** `memlimit` counts the bytes of IP packets instead of the kernel's buffers. A host is kept while it
-//! has a flow in the table; Linux keeps a host only while it has a busy flow. A flow skips rounds in which it could not
-//! send (`turn_wheel.rs`).
+//! has a flow in the table; Linux keeps a host only while it has a busy flow.
 //!
 //! Not modelled: the ACK filter, `ingress` mode, `autorate-ingress`, NAT look-ups, `wash`, `split-gso`, and firewall
 //! marks.
@@ -29,7 +28,6 @@ mod flow;
 mod hosts;
 mod tin;
 mod tins;
-mod turn_wheel;
 mod ways;
 
 pub use config::CakeConfig;

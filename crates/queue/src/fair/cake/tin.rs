@@ -7,7 +7,6 @@ use super::config::CakeConfig;
 use super::flow::{Flow, FlowState, List};
 use super::hosts::{Hosts, Keys};
 use super::tins::TinPlan;
-use super::turn_wheel::TurnWheel;
 use super::ways::{PLACES, Ways};
 use crate::aqm::cobalt::{CobaltConfig, Verdict};
 use crate::{Backlog, ClassStats, Framing, QueuedPacket, Waiting};
@@ -20,12 +19,6 @@ const MTU: u64 = 1514;
 const LEAST_QUANTUM: u64 = 300;
 /// Without a shaper: quantum in bytes of a tin whose share is 1.
 const TIN_QUANTUM: f64 = 1024.0;
-
-/// Maximum number of consecutive turns in which a busy flow cannot send. A flow whose deficit would stay negative for
-/// more turns skips rounds.
-const MOST_EMPTY_TURNS: i64 = 16;
-/// Number of busy flows of a host above which a flow skips every round in which it could not send.
-const MANY: u32 = 16;
 
 /// A tin.
 #[derive(Debug)]
@@ -50,9 +43,6 @@ pub(super) struct Tin {
     new: VecDeque<usize>,
     /// Busy flows in the order of their turns, and sparse flows that became empty.
     old: VecDeque<usize>,
-    /// Number of flows at the front of `old` that still have a turn in this round.
-    left_in_round: usize,
-    wheel: TurnWheel,
     /// Empty flows whose state decays. Each entry contains the value of `Flow::decays` when the flow entered the list.
     decaying: VecDeque<(usize, u32)>,
     sparse: u32,
@@ -79,8 +69,6 @@ impl Tin {
             destinations: Hosts::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
-            left_in_round: 0,
-            wheel: TurnWheel::default(),
             decaying: VecDeque::new(),
             sparse: 0,
             bulk: 0,
@@ -119,7 +107,7 @@ impl Tin {
         let is_free = |place: usize| matches!(flows[place].state, FlowState::None);
         let (at, is_another) = self.ways.place(keys.flow, is_free);
         if is_another {
-            self.settle_hosts(at, keys, rng);
+            self.settle_hosts(at, keys);
         }
         let flow = &mut self.flows[at];
         let size = packet.size();
@@ -138,7 +126,7 @@ impl Tin {
             FlowState::Waiting => {
                 // A packet arrived before the turn that would have removed the flow, so the flow is busy.
                 self.sparse -= 1;
-                self.make_busy(at, rng);
+                self.make_busy(at);
             }
             FlowState::Sparse | FlowState::Bulk => {}
         }
@@ -149,30 +137,21 @@ impl Tin {
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             // As in Linux, one decaying flow has a turn in each dequeue, so that its state is cleared eventually.
-            let (at, list) = self.head(std::mem::take(first), rng)?;
+            let (at, list) = self.head(std::mem::take(first))?;
             if self.flows[at].deficit > 0 || list == List::Decaying {
                 let given = self.take(at, rng, cx);
                 if given.is_none() {
                     self.take_head(list);
-                    self.found_empty(at, cx.now(), rng);
+                    self.found_empty(at, cx.now());
                 }
                 return given;
             }
             self.take_head(list);
-            self.turn_over(at, rng);
+            self.turn_over(at);
             // As in Linux's cake_dequeue, a flow that has just become busy counts as busy for its hosts before its
             // share is computed.
-            let load = self.load(at);
-            let share = self.share_of(load, rng);
-            let flow = &mut self.flows[at];
-            flow.deficit += share;
-            let allowed = if load > MANY { 1 } else { MOST_EMPTY_TURNS };
-            // The flow could not send in its next turns, because its deficit would still be negative.
-            if -flow.deficit * i64::from(load) > allowed * self.flow_quantum as i64 {
-                self.skip_rounds(at, load);
-            } else {
-                self.old.push_back(at);
-            }
+            self.flows[at].deficit += self.share_of(self.load(at), rng);
+            self.old.push_back(at);
         }
     }
 
@@ -197,8 +176,7 @@ impl Tin {
     /// Returns the size in bytes and the index of the longest queue.
     pub fn longest(&self) -> Option<(u64, usize)> {
         let octets = |at: &usize| self.flows[*at].ring.backlog().bytes.get();
-        let waiting = self.new.iter().chain(&self.old).copied().chain(self.wheel.flows());
-        let at = waiting.max_by_key(octets)?;
+        let at = self.new.iter().chain(&self.old).copied().max_by_key(octets)?;
         let held = octets(&at);
         (held > 0).then_some((held, at))
     }
@@ -248,7 +226,7 @@ impl Tin {
     }
 
     /// Returns the flow at the head, and its list. The order is: sparse flows, busy flows, decaying flows.
-    fn head(&mut self, decaying_first: bool, rng: &mut Rng) -> Option<(usize, List)> {
+    fn head(&mut self, decaying_first: bool) -> Option<(usize, List)> {
         // Remove outdated entries of flows that have become active again.
         while self.decaying.front().is_some_and(|(at, number)| !self.decays(*at, *number)) {
             self.decaying.pop_front();
@@ -259,9 +237,6 @@ impl Tin {
         }
         if let Some(at) = self.new.front() {
             return Some((*at, List::New));
-        }
-        if self.left_in_round == 0 {
-            self.begin_round(rng);
         }
         self.old.front().map(|at| (*at, List::Old)).or(decaying)
     }
@@ -275,84 +250,17 @@ impl Tin {
     fn take_head(&mut self, list: List) {
         match list {
             List::New => _ = self.new.pop_front(),
-            List::Old => {
-                self.old.pop_front();
-                self.left_in_round -= 1;
-            }
+            List::Old => _ = self.old.pop_front(),
             List::Decaying => _ = self.decaying.pop_front(),
         }
     }
 
-    /// Starts a round. Flows that have skipped all their rounds join the busy flows again.
-    fn begin_round(&mut self, rng: &mut Rng) {
-        self.wheel.begin_round(self.old.is_empty());
-        while let Some(at) = self.wheel.next_due() {
-            self.resume(at, rng);
-        }
-        self.left_in_round = self.old.len();
-    }
-
-    /// Makes a flow skip the rounds in which its deficit would stay negative.
-    fn skip_rounds(&mut self, at: usize, load: u32) {
-        let deficit = -self.flows[at].deficit as u64;
-        let rounds = deficit * u64::from(load) / self.flow_quantum + 1;
-        self.set_skipping(at, true);
-        self.wheel.add(at, rounds.min(TurnWheel::MOST));
-    }
-
-    /// Returns a flow to the busy flows, and credits it with the skipped rounds.
-    fn resume(&mut self, at: usize, rng: &mut Rng) {
-        self.grant_skipped(at, rng);
-        self.set_skipping(at, false);
-        self.old.push_back(at);
-    }
-
-    /// Adds the service of the skipped rounds to the flow's deficit.
-    fn grant_skipped(&mut self, at: usize, rng: &mut Rng) {
-        let (source, destination) = self.shared(at);
-        let flow = &mut self.flows[at];
-        // As in a normal turn, the host with more busy flows, source or destination, determines the flow's share.
-        let quanta = (source - flow.served.0).min(destination - flow.served.1);
-        flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
-    }
-
-    /// Returns the total service in quanta, since the start, of one busy flow of the source host and of one busy flow
-    /// of the destination host.
-    fn shared(&self, at: usize) -> (f64, f64) {
-        let (flow, round) = (&self.flows[at], self.wheel.round());
-        let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
-        (of(&self.sources, flow.source), of(&self.destinations, flow.destination))
-    }
-
-    /// Sets whether a flow is skipping rounds, and updates the counters of its hosts.
-    fn set_skipping(&mut self, at: usize, skips: bool) {
-        if skips {
-            self.flows[at].served = self.shared(at);
-        }
-        let flow = &mut self.flows[at];
-        flow.skips = skips;
-        if let Some(host) = flow.source {
-            self.sources.set_skipping(host, skips);
-        }
-        if let Some(host) = flow.destination {
-            self.destinations.set_skipping(host, skips);
-        }
-    }
-
-    /// Ends the skipping of rounds for all flows.
-    fn resume_all(&mut self, rng: &mut Rng) {
-        let mut early = 0;
-        while let Some(at) = self.wheel.next_early(&mut early) {
-            self.resume(at, rng);
-        }
-    }
-
     /// Handles a flow that has used its quantum. A sparse flow becomes busy.
-    fn turn_over(&mut self, at: usize, rng: &mut Rng) {
+    fn turn_over(&mut self, at: usize) {
         if self.flows[at].state == FlowState::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
                 self.sparse -= 1;
-                self.make_busy(at, rng);
+                self.make_busy(at);
             } else {
                 self.flows[at].state = FlowState::Waiting;
             }
@@ -360,11 +268,11 @@ impl Tin {
     }
 
     /// Handles a flow that is found empty in its turn: it is removed, or kept while COBALT's state decays.
-    fn found_empty(&mut self, at: usize, now: Time, rng: &mut Rng) {
+    fn found_empty(&mut self, at: usize, now: Time) {
         match self.flows[at].state {
             FlowState::Bulk => {
                 self.bulk -= 1;
-                self.update_hosts(at, false, rng);
+                self.set_busy(at, false);
             }
             FlowState::Sparse | FlowState::Waiting => self.sparse -= 1,
             FlowState::Decaying | FlowState::None => {}
@@ -381,10 +289,10 @@ impl Tin {
     }
 
     /// Makes a flow busy, and adds it to the busy flows of its hosts.
-    fn make_busy(&mut self, at: usize, rng: &mut Rng) {
+    fn make_busy(&mut self, at: usize) {
         self.flows[at].state = FlowState::Bulk;
         self.bulk += 1;
-        self.update_hosts(at, true, rng);
+        self.set_busy(at, true);
     }
 
     /// Returns a flow's share of the quantum, rounded up or down at random. As in Linux, `1 / load` is a whole number of
@@ -404,30 +312,17 @@ impl Tin {
     }
 
     /// Updates the hosts of an entry of the flow table, because the entry is assigned to another flow.
-    fn settle_hosts(&mut self, at: usize, keys: Keys, rng: &mut Rng) {
+    fn settle_hosts(&mut self, at: usize, keys: Keys) {
         let is_busy = self.flows[at].state == FlowState::Bulk;
-        let skips = self.flows[at].skips;
-        let mut shares_grew = false;
-        if skips {
-            self.grant_skipped(at, rng);
-            self.set_skipping(at, false);
-        }
         if is_busy {
-            shares_grew |= self.set_busy(at, false);
+            self.set_busy(at, false);
         }
         self.release_hosts(at);
         let flow = &mut self.flows[at];
         flow.source = keys.source.map(|hash| self.sources.hold(hash));
         flow.destination = keys.destination.map(|hash| self.destinations.hold(hash));
         if is_busy {
-            shares_grew |= self.set_busy(at, true);
-        }
-        if skips {
-            self.set_skipping(at, true);
-        }
-        // Do this last, because this flow may itself be skipping rounds.
-        if shares_grew {
-            self.resume_all(rng);
+            self.set_busy(at, true);
         }
     }
 
@@ -442,27 +337,15 @@ impl Tin {
         }
     }
 
-    /// Updates the counters of busy flows for a flow's source and destination host. May end the skipping of rounds.
-    fn update_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
-        if self.set_busy(at, busy) {
-            self.resume_all(rng);
-        }
-    }
-
-    /// Updates the numbers of busy flows of both hosts. Returns true if [`Hosts::set_busy`] returned true for at least
-    /// one host.
-    #[must_use]
-    fn set_busy(&mut self, at: usize, busy: bool) -> bool {
+    /// Adds a flow to the busy flows of its source and destination host, or removes it from them.
+    fn set_busy(&mut self, at: usize, busy: bool) {
         let flow = &self.flows[at];
-        let round = self.wheel.round();
-        let mut shares_grew = false;
         if let Some(host) = flow.source {
-            shares_grew |= self.sources.set_busy(host, busy, round);
+            self.sources.set_busy(host, busy);
         }
         if let Some(host) = flow.destination {
-            shares_grew |= self.destinations.set_busy(host, busy, round);
+            self.destinations.set_busy(host, busy);
         }
-        shares_grew
     }
 }
 
