@@ -288,7 +288,7 @@ pub struct Alignment<'a> {
 }
 
 /// Times at which the two captures end, in nanoseconds since the SYN. A packet does not count as missing from a capture
-/// that ended before the packet.
+/// that ended before the packet, even if the last packets of this capture are later than those of the other capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Lasted {
     /// End time of the first capture.
@@ -352,17 +352,25 @@ fn common<'a>(
 ) -> Vec<Pair<'a>> {
     let mut these = one.segments.iter().filter(|segment| segment.from == end);
     let mut those = other.segments.iter().filter(|segment| segment.from == end);
-    let mut pairs = Vec::new();
+    let ends_before = |until: u64, packet: &Segment, later: i64| {
+        packet.at.saturating_add_signed(later).saturating_add(rules.tolerance) >= until
+    };
+    let mut pairs: Vec<Pair<'a>> = Vec::new();
+    // Time by which the second capture is later than the first, from the last pair.
+    let mut later = 0;
     loop {
         let (one, other) = (these.next(), those.next());
         let differ = match (one, other) {
             (None, None) => break,
             (Some(one), Some(other)) => rules.differences(one, other),
             // The other capture may have ended before this packet passed. The packet then does not count as missing.
-            (Some(only), None) if only.at + rules.tolerance >= lasted.other => break,
-            (None, Some(only)) if only.at + rules.tolerance >= lasted.one => break,
+            (Some(only), None) if ends_before(lasted.other, only, later) => break,
+            (None, Some(only)) if ends_before(lasted.one, only, -later) => break,
             _ => Fields::NONE.with(Field::Missing),
         };
+        if let (Some(one), Some(other)) = (one, other) {
+            later = (other.at as i64).wrapping_sub(one.at as i64);
+        }
         pairs.push(Pair { number: pairs.len(), one, other, differ });
         // After a different packet, the n-th packets of the captures no longer correspond.
         if !differ.and(Fields::IDENTITY).is_empty() {

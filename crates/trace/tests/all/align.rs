@@ -91,6 +91,21 @@ fn packets_after_the_end_of_a_capture_do_not_count_as_missing() {
 }
 
 #[test]
+fn packets_after_the_end_of_a_late_capture_do_not_count_as_missing() {
+    let (whole, mut late) = (download_seen_by_the_server(), download_seen_by_the_server());
+    late.truncate(9);
+    for (at, ..) in &mut late[4..] {
+        *at += Duration::from_millis(50);
+    }
+    let (one, other) = (conversation(&whole), conversation(&late));
+    let parted = |until| Alignment::of(&one, &other, Lasted { one: u64::MAX, other: until }, &RULES).parted();
+    // The second capture should contain this packet 50 ms later.
+    let due = one.segments[9].at + 50_000_000;
+    assert_eq!(parted(due), None);
+    assert!(parted(due + 1_000_000_000).is_some_and(|parted| parted.fields == Fields::NONE.with(Field::Missing)));
+}
+
+#[test]
 fn a_packet_that_is_late_by_more_than_the_tolerance_differs_and_shows_as_drift() {
     let late = |by: u64| {
         let mut other = download_seen_by_the_server();
