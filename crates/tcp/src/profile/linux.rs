@@ -88,9 +88,9 @@ impl Profile {
             fast_path: false,
             answers_unsent_ack: false,
             ack_repeats_fin: false,
-            // The initial size is the result of tcp_sndbuf_expand for two windows of ten segments; the maximum is
-            // tcp_wmem[2].
-            send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
+            // tcp_wmem[1] and tcp_wmem[2]. The end of the handshake grows the buffer to two initial windows
+            // (tcp_init_buffer_space).
+            send_buffer: BufferRule::Auto { initial: Bytes::new(16_384), max: Bytes::new(4 << 20) },
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
             // Half of tcp_rmem[1] and of tcp_rmem[2], because half of the memory is usable as window.
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },
@@ -171,7 +171,6 @@ impl Profile {
             cwnd_reduction: CwndReduction::RateHalving,
             tlp: false,
             undo: Undo { timestamps: true, dsack: true, frto: false, early_ack: false },
-            send_buffer: BufferRule::Auto { initial: Bytes::new(16_384), max: Bytes::new(4 << 20) },
             send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_535), max: Bytes::new(3 << 20) },
             ..Profile::linux_6_1()

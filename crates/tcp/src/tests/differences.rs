@@ -65,7 +65,7 @@ const DERIVED: &[(&str, &str, &str)] = &[
         "linux-2.6",
         "linux-6.1",
         "initial_window_segments metrics_save byte_counting rto grain loss_detection cwnd_reduction tlp undo \
-         send_buffer send_buffer_accounting receive_buffer ack.compress ack.compress_slack ack.grain ack.heeds_push",
+         send_buffer_accounting receive_buffer ack.compress ack.compress_slack ack.grain ack.heeds_push",
     ),
 ];
 

@@ -470,6 +470,11 @@ fn linuxs_first_send_buffer_holds_two_initial_windows() {
         Script::established(profile, PEER).connection.writable()
     };
     assert_eq!([room(4), room(10), room(20)], [27_000, 27_000, 53_000]);
+    // Linux provides 1,280 bytes for a segment of up to 512 bytes. A segment of 500 bytes takes 1,268 bytes.
+    let mut small = Script::connect(Profile::linux_6_1(), PEER);
+    small.expect(0, "S 0:0");
+    small.answers(100, "S. 0:0 ack 1 win 65535 mss 500 wscale 8 sackok", "ack 1");
+    assert_eq!(small.connection.writable(), 21 * 500);
     // Hybla sets its own initial window, which is four segments at 100 ms. Linux sizes the buffer for at least ten
     // segments.
     let hybla = Profile { initial_window_segments: 20, ..Profile::linux_6_1() };
