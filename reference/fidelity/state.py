@@ -51,7 +51,7 @@ class Page:
 
 
 _ALL = "reference.fidelity --recorded"
-_DRAWS = (20261201,)
+_DRAWS = (20261202,)
 """The seeds of the draws that have a page."""
 PAGES: Mapping[str, Page] = {
     "../fidelity.md": Page(_ALL, fidelity.probes),
