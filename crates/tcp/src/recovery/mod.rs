@@ -202,13 +202,13 @@ impl Recovery {
         }
     }
 
-    /// True if lost data may be retransmitted now.
+    /// True if lost data may be retransmitted now. `new_fits` is true if unsent data fits the peer's window.
     #[inline]
-    pub fn may_retransmit(&self, flight: &Flight) -> bool {
+    pub fn may_retransmit(&self, flight: &Flight, new_fits: bool) -> bool {
         // RFC 5682 section 3.1 step 2b: F-RTO sends two new segments. Linux sends retransmissions with the rest of the
         // window: two segments fill its share of the interface's queue (tcp_small_queue_check), and when they leave,
-        // retransmissions have precedence (tcp_tsq_write).
-        let deferred = self.defer_retransmits && flight.nxt() < self.point + 2 * flight.mss();
+        // retransmissions have precedence (tcp_tsq_write). If no third segment fits, Linux does not check its share.
+        let deferred = self.defer_retransmits && (flight.nxt() < self.point + 2 * flight.mss() || !new_fits);
         self.ca_state >= CaState::Recovery && !deferred
     }
 

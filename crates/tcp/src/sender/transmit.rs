@@ -247,7 +247,9 @@ impl Sender {
 
     /// The slow path of [`Sender::next_to_retransmit`].
     fn next_lost(&mut self) -> Option<u64> {
-        if !self.recovery.may_retransmit(&self.flight) {
+        let (nxt, end) = (self.flight.nxt(), self.buffer.end());
+        let new_fits = nxt < end && end.min(nxt + self.flight.mss()) <= self.flight.una() + self.window.size();
+        if !self.recovery.may_retransmit(&self.flight, new_fits) {
             return None;
         }
         let in_flight = self.recovery.in_flight_for_retransmission(&self.flight);

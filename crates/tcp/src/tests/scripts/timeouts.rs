@@ -347,6 +347,15 @@ fn without_sack_an_ack_that_covers_a_retransmission_undoes_no_timeout() {
 }
 
 #[test]
+fn frto_sends_no_retransmission_if_the_peers_window_stops_new_data() {
+    // tcp_xmit_recovery returns after new data was sent. The peer's window has no space for a third segment.
+    let mut t = timed_out(NO_SACK);
+    t.inject(450, "ack 2001 win 10240");
+    t.expect_train(450, 10_001, 12_001);
+    t.expect_nothing_until(460);
+}
+
+#[test]
 fn the_retransmission_of_a_timeout_does_not_count_as_use_of_the_window() {
     // tcp_retransmit_timer does not try to send new data (tcp_write_xmit), so tcp_cwnd_validate does not see the full window of
     // one segment. The peer's window limits the sender before the timeout and after its undo, so the window does not grow.
