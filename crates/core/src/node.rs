@@ -43,6 +43,10 @@ pub struct Port(pub u16);
 /// }
 /// ```
 pub trait Node: Debug + Send {
+    /// Announces that another packet arrives over the same wire at the same time as the packet of the next call of
+    /// `handle_packet`.
+    #[doc(hidden)]
+    fn expect_another(&mut self) {}
     /// Handles a packet that arrives at `port`.
     fn handle_packet(&mut self, port: Port, packet: Packet, cx: &mut Cx<'_>);
     /// Handles a timer. Called at the time that `poll_timeout` returned; an earlier call has no effect.
@@ -91,7 +95,6 @@ pub trait Node: Debug + Send {
 pub struct Cx<'a> {
     now: Time,
     node: NodeId,
-    another_arrives: bool,
     accounting: &'a mut Accounting,
 }
 
@@ -99,22 +102,7 @@ impl<'a> Cx<'a> {
     #[inline]
     /// Creates the context for a call of `node` at the time `now`.
     pub fn new(now: Time, node: NodeId, accounting: &'a mut Accounting) -> Cx<'a> {
-        Cx { now, node, another_arrives: false, accounting }
-    }
-
-    #[inline]
-    /// Returns the same context for the arrival of a packet. `another_arrives` is true if the node's next event is the
-    /// arrival of another packet at the same time.
-    #[doc(hidden)]
-    pub fn followed(self, another_arrives: bool) -> Cx<'a> {
-        Cx { another_arrives, ..self }
-    }
-
-    #[inline]
-    /// True if another packet arrives at the node at the current time.
-    #[doc(hidden)]
-    pub fn another_arrives(&self) -> bool {
-        self.another_arrives
+        Cx { now, node, accounting }
     }
 
     #[inline]
@@ -132,7 +120,7 @@ impl<'a> Cx<'a> {
     /// Returns the same context with the time `now`, for departures that are counted late.
     #[inline]
     pub fn at(&mut self, now: Time) -> Cx<'_> {
-        Cx { now, node: self.node, another_arrives: false, accounting: self.accounting }
+        Cx { now, node: self.node, accounting: self.accounting }
     }
 
     /// Creates a packet with a number that is unique within the run. The caller must emit [`Event::Sent`] when it sends

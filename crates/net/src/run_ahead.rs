@@ -265,10 +265,12 @@ impl<H: Node> Network<H> {
             if arrived.is_some() {
                 next = self.next_arriving(number, link, window.begin);
             }
-            let another_arrives = arrived.is_some() && next.as_ref().is_some_and(|(at, _)| *at == time);
             let NetNode::Host(node) = &mut self.places[host.index()].node else { unreachable!("it is a host") };
-            let mut cx = Cx::new(self.now, host, &mut self.accounting).followed(another_arrives);
+            let mut cx = Cx::new(self.now, host, &mut self.accounting);
             if let Some((_, packet)) = arrived {
+                if next.as_ref().is_some_and(|(at, _)| *at == time) {
+                    node.expect_another();
+                }
                 node.handle_packet(port, packet, &mut cx);
                 if node.has_given_all() {
                     own = node.poll_timeout().unwrap_or(Time::MAX);

@@ -40,7 +40,10 @@ impl<H: Node> Network<H> {
                     return self.cross(wire.node, packet, size, self.now);
                 }
                 NetNode::Host(host) => {
-                    host.handle_packet(wire.port, packet, &mut cx.followed(another_arrives));
+                    if another_arrives {
+                        host.expect_another();
+                    }
+                    host.handle_packet(wire.port, packet, &mut cx);
                     // Most received segments trigger no immediate response. The host then need not be polled.
                     if host.has_given_all() {
                         let due = host.poll_timeout();

@@ -90,9 +90,16 @@ struct Rare {
     interface: Option<Box<Interface>>,
     /// Connections whose applications are notified after the last packet that arrives at this time.
     postponed: Vec<u32>,
+    /// True if another packet arrives at the same time as the packet that the host handles now.
+    another_arrives: bool,
 }
 
 impl Rare {
+    /// True if applications are notified only after the last packet that arrives at this time.
+    fn postpones(&self) -> bool {
+        self.another_arrives || !self.postponed.is_empty()
+    }
+
     /// True if the host must be polled after every segment.
     fn needs_poll(&self) -> bool {
         self.interface.is_some() || self.windows.is_some()
@@ -638,13 +645,22 @@ impl Host {
         }
     }
 
-    /// Notifies the applications whose notification was postponed.
+    /// Ends the arrival of a packet that belongs to a group of packets. After the last packet, notifies the applications
+    /// whose notification was postponed.
     #[cold]
-    fn notify_postponed(&mut self, now: Time) {
+    fn end_arrival(&mut self, now: Time) {
         let Some(rare) = &mut self.rare else { return };
-        for slot in std::mem::take(&mut rare.postponed) {
+        if std::mem::take(&mut rare.another_arrives) {
+            return;
+        }
+        let mut postponed = std::mem::take(&mut rare.postponed);
+        for slot in postponed.drain(..) {
             self.visit(slot, now);
             self.sockets.ready.push(self.sockets.number(slot));
+        }
+        // Keep the memory for the next group of packets.
+        if let Some(rare) = &mut self.rare {
+            rare.postponed = postponed;
         }
     }
 
@@ -674,14 +690,18 @@ impl Host {
 }
 
 impl Node for Host {
+    #[cold]
+    fn expect_another(&mut self) {
+        self.rare.get_or_insert_default().another_arrives = true;
+    }
+
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
         self.goes_on = false;
         // A real host handles the packets that arrive together in one interrupt, before a program runs.
-        let another_arrives = cx.another_arrives();
-        let postpones = another_arrives || self.rare.as_ref().is_some_and(|rare| !rare.postponed.is_empty());
+        let postpones = self.rare.as_ref().is_some_and(|rare| rare.postpones());
         self.arrive(packet, postpones, cx);
-        if postpones && !another_arrives {
-            self.notify_postponed(cx.now());
+        if postpones {
+            self.end_arrival(cx.now());
         }
     }
 
