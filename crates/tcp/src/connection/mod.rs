@@ -438,8 +438,11 @@ impl Connection {
     fn offered_window(&mut self) -> u16 {
         let scale = self.options.rcv_wscale;
         if let Some(window) = self.recv.settled_window(scale) {
-            let computed = self.recv.next_window(self.segment_sizes(), scale);
-            debug_assert_eq!(self.recv.offered(), computed, "nothing has changed it");
+            debug_assert_eq!(
+                self.recv.offered(),
+                self.recv.next_window(self.segment_sizes(), scale),
+                "nothing has changed the window"
+            );
             return window;
         }
         let sizes = self.segment_sizes();
