@@ -53,15 +53,14 @@ pub(crate) struct Scoreboard {
     rates: Option<Box<VecDeque<RatePart>>>,
     /// Number of the first record in the ring.
     base: u64,
-    sack_ranges: SackRanges,
+    /// The lists of marked segments; `None` if no segment is SACKed, lost or retransmitted.
+    marks: Option<Box<Marks>>,
     sacked_bytes: u64,
     sacked_segments: u32,
     /// Number of SACKed segments whose length differs from the length of the preceding segment, which is SACKed too.
     uneven: u32,
     lost_bytes: u64,
     lost_segments: u32,
-    /// Numbers of the lost segments that must be retransmitted.
-    pending: Sorted<u64>,
     /// Total padding of the records, in bytes of the congestion window.
     padding: u64,
     /// Total number of bytes marked lost, including lost retransmissions.
@@ -76,18 +75,37 @@ pub(crate) struct Scoreboard {
     not_before_newest: u64,
     /// Number of retransmissions that were lost.
     lost_retransmits: u64,
-    /// The outstanding retransmissions, ordered by send time and then by record number.
-    retransmitted: Sorted<(Time, u64)>,
     /// Segments marked lost since the last [`Scoreboard::take_losses`]; `None` if losses are not recorded.
     losses: Option<Vec<Lost>>,
-    /// True if the lists of marks may have allocated memory.
-    keeps_marks: bool,
     #[cfg(test)]
     /// Number of search steps, for tests of the cost.
     steps: std::cell::Cell<u64>,
 }
 
+/// The lists of marked segments. They are in a box, because a receiver and most senders have no marked segment.
+#[derive(Debug, Default)]
+struct Marks {
+    sack_ranges: SackRanges,
+    /// Numbers of the lost segments that must be retransmitted.
+    pending: Sorted<u64>,
+    /// The outstanding retransmissions, ordered by send time and then by record number.
+    retransmitted: Sorted<(Time, u64)>,
+}
+
+/// The lists of a scoreboard without marked segments.
+static NO_MARKS: Marks = Marks { sack_ranges: SackRanges::new(), pending: Sorted::new(), retransmitted: Sorted::new() };
+
 impl Scoreboard {
+    /// The lists of marked segments.
+    fn marks(&self) -> &Marks {
+        self.marks.as_deref().unwrap_or(&NO_MARKS)
+    }
+
+    /// The lists of marked segments, to mark a segment.
+    fn marks_mut(&mut self) -> &mut Marks {
+        self.marks.get_or_insert_default()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
@@ -118,7 +136,7 @@ impl Scoreboard {
 
     /// Number of segments that remain of the SACKed segments if Linux merges adjacent segments of equal length.
     pub fn merged_segments(&self) -> u32 {
-        self.sack_ranges.merged() + self.uneven
+        if self.sacked_segments == 0 { 0 } else { self.marks().sack_ranges.merged() + self.uneven }
     }
 
     /// 1 if segment `number` and the preceding segment are SACKed and have different lengths; otherwise 0.
@@ -142,7 +160,7 @@ impl Scoreboard {
 
     /// Number of lost segments that must be retransmitted.
     pub fn retransmit_pending(&self) -> u32 {
-        self.pending.len() as u32
+        self.marks().pending.len() as u32
     }
 
     /// Start of the first lost segment that must be retransmitted; `None` if there is no such segment.
@@ -188,7 +206,7 @@ impl Scoreboard {
 
     /// End of the highest SACKed run; `None` if no segment is SACKed.
     pub fn highest_sacked(&self) -> Option<u64> {
-        self.sack_ranges.last().map(|run| run.end)
+        self.marks().sack_ranges.last().map(|run| run.end)
     }
 
     /// Frees a part of the ring's memory if the window has shrunk, for example after slow start.
@@ -202,18 +220,9 @@ impl Scoreboard {
             self.ring.shrink_to(places);
             self.rates.iter_mut().for_each(|rates| rates.shrink_to(places));
         }
-        if self.keeps_marks && self.is_unmarked() {
-            self.give_back_marks();
+        if self.marks.is_some() && self.is_unmarked() {
+            self.marks = None;
         }
-    }
-
-    /// Frees the lists of marks if no segment is SACKed, lost or retransmitted.
-    #[cold]
-    fn give_back_marks(&mut self) {
-        self.sack_ranges.clear();
-        self.pending.clear();
-        self.retransmitted.clear();
-        self.keeps_marks = false;
     }
 
     /// Grows the ring in small steps, because doubling would waste memory.
@@ -281,7 +290,8 @@ impl Scoreboard {
         if sent.state() & FATE != 0 {
             self.forget_counts(self.base - 1, &sent);
             if sent.is_sacked() {
-                self.sack_ranges.cut(una, self.base);
+                let base = self.base;
+                self.marks_mut().sack_ranges.cut(una, base);
             }
         }
         Some((sent, stamp))
@@ -337,7 +347,8 @@ impl Scoreboard {
         self.ring[0].cut_before(una);
         if state & SACKED != 0 {
             self.sacked_bytes -= cut;
-            self.sack_ranges.cut(una, self.base);
+            let base = self.base;
+            self.marks_mut().sack_ranges.cut(una, base);
             self.uneven = self.uneven - uneven + self.unevenness(self.base + 1);
         }
         if state & LOST != 0 {
@@ -358,7 +369,7 @@ impl Scoreboard {
             self.lost_bytes -= sent.weight();
             self.lost_segments -= 1;
             if sent.is_retransmit_pending() {
-                self.pending.remove(number);
+                self.marks_mut().pending.remove(number);
             }
         }
         if sent.is_retransmitted() {
@@ -366,7 +377,7 @@ impl Scoreboard {
             self.retrans_out -= 1;
         }
         if sent.is_timed() {
-            self.retransmitted.remove((sent.sent_at, number));
+            self.marks_mut().retransmitted.remove((sent.sent_at, number));
         }
     }
 
@@ -391,7 +402,7 @@ impl Scoreboard {
     /// before it is marked.
     pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord, RateStamp)) {
         // The block may touch or overlap the first run that ends at or after the start of the block.
-        let mut above = self.sack_ranges.reaching(start);
+        let mut above = self.marks().sack_ranges.reaching(start);
         let mut joined: Option<SackRange> = None;
         // True if the block extends a stored run, which is then changed in place.
         let mut extends = false;
@@ -402,7 +413,7 @@ impl Scoreboard {
                 }
                 joined = Some(run);
                 extends = true;
-                above = self.sack_ranges.beginning_at_or_above(run.end);
+                above = self.marks().sack_ranges.beginning_at_or_above(run.end);
                 (run.end, run.next)
             }
             _ => {
@@ -449,19 +460,18 @@ impl Scoreboard {
                 None if low == run.start => joined = Some(run),
                 _ => break,
             }
-            self.sack_ranges.remove(run.start);
-            above = self.sack_ranges.beginning_at_or_above(run.end);
+            self.marks_mut().sack_ranges.remove(run.start);
+            above = self.marks().sack_ranges.beginning_at_or_above(run.end);
             (low, low_number) = (run.end, run.next);
             if low >= end {
                 break;
             }
         }
         match joined {
-            Some(run) if extends => self.sack_ranges.replace(run),
-            Some(run) => self.sack_ranges.insert(run),
-            None => return,
+            Some(run) if extends => self.marks_mut().sack_ranges.replace(run),
+            Some(run) => self.marks_mut().sack_ranges.insert(run),
+            None => {}
         }
-        self.keeps_marks = true;
     }
 
     fn mark_sacked(&mut self, number: u64, seen: &mut impl FnMut(&TxRecord, RateStamp)) {
@@ -479,12 +489,12 @@ impl Scoreboard {
     /// Number of the first segment that is marked lost and was not retransmitted since; `None` if there is no such
     /// segment.
     pub fn next_to_retransmit(&self) -> Option<u64> {
-        self.pending.first()
+        self.marks().pending.first()
     }
 
     /// The run that contains the SACKed segment `number`.
     fn sack_range_of(&self, number: u64) -> SackRange {
-        let within = self.sack_ranges.at_or_below(self.get(number).start());
+        let within = self.marks().sack_ranges.at_or_below(self.get(number).start());
         within.expect("a segment that is SACKed is in a run")
     }
 
@@ -501,17 +511,16 @@ impl Scoreboard {
             rates[(number - self.base) as usize] = RatePart::of(&stamp);
         }
         if was_pending {
-            self.pending.remove(number);
+            self.marks_mut().pending.remove(number);
         }
         if was_timed {
-            self.retransmitted.remove((sent_before, number));
+            self.marks_mut().retransmitted.remove((sent_before, number));
         }
         if !was_out {
             self.retrans_bytes += len;
             self.retrans_out += 1;
         }
-        self.retransmitted.insert((now, number));
-        self.keeps_marks = true;
+        self.marks_mut().retransmitted.insert((now, number));
     }
 
     /// True if the receiver discarded SACKed data: the cumulative acknowledgement ends directly below a SACKed segment
@@ -537,13 +546,17 @@ impl Scoreboard {
         assert_eq!(sum(TxRecord::is_retransmitted), (self.retrans_bytes, self.retrans_out), "sent again");
         assert_eq!(self.ring.iter().map(|sent| u64::from(sent.pad)).sum::<u64>(), self.padding, "padding");
         assert!(self.rates.as_ref().is_none_or(|rates| rates.len() == self.ring.len()), "a part for each record");
-        assert_eq!(self.retransmitted.len(), sum(TxRecord::is_timed).1 as usize, "in the order they were sent again");
+        assert_eq!(
+            self.marks().retransmitted.len(),
+            sum(TxRecord::is_timed).1 as usize,
+            "in the order they were sent again"
+        );
         for pair in self.ring.iter().zip(self.ring.iter().skip(1)) {
             assert_eq!(pair.0.end(), pair.1.start(), "records tile the stream");
         }
-        let in_runs: u64 = self.sack_ranges.ascending().map(|run| run.next - run.first).sum();
-        assert_eq!(in_runs, u64::from(self.sacked_segments), "{:?}", self.sack_ranges);
-        for run in self.sack_ranges.ascending() {
+        let in_runs: u64 = self.marks().sack_ranges.ascending().map(|run| run.next - run.first).sum();
+        assert_eq!(in_runs, u64::from(self.sacked_segments), "{:?}", self.marks().sack_ranges);
+        for run in self.marks().sack_ranges.ascending() {
             assert!(run.first < run.next && run.start < run.end);
             for number in run.first..run.next {
                 assert!(self.get(number).is_sacked());
@@ -551,13 +564,13 @@ impl Scoreboard {
             assert_eq!((self.get(run.first).start(), self.get(run.next - 1).end()), (run.start, run.end));
         }
         // Adjacent ranges must have been merged into one.
-        for (run, above) in self.sack_ranges.ascending().zip(self.sack_ranges.ascending().skip(1)) {
-            assert!(run.end < above.start, "{:?}", self.sack_ranges);
+        for (run, above) in self.marks().sack_ranges.ascending().zip(self.marks().sack_ranges.ascending().skip(1)) {
+            assert!(run.end < above.start, "{:?}", self.marks().sack_ranges);
         }
         for number in self.base..self.next_number() {
             let sent = self.get(number);
-            assert_eq!(sent.is_retransmit_pending(), self.pending.contains(number));
-            assert_eq!(sent.is_timed(), self.retransmitted.contains((sent.sent_at, number)));
+            assert_eq!(sent.is_retransmit_pending(), self.marks().pending.contains(number));
+            assert_eq!(sent.is_timed(), self.marks().retransmitted.contains((sent.sent_at, number)));
             // Loss detection starts at `first_open`, so it would never examine an open segment with a lower number.
             let open = !sent.is_sacked() && !sent.is_lost() && !sent.was_ever_retransmitted();
             assert!(!open || number >= self.first_open, "an open segment lies before the detection cursor");

@@ -34,7 +34,9 @@ impl Scoreboard {
         }
         self.lost_bytes = 0;
         self.lost_segments = 0;
-        self.pending.clear();
+        if let Some(marks) = &mut self.marks {
+            marks.pending.clear();
+        }
         self.first_open = self.base;
         self.not_before_newest = self.base;
     }
@@ -49,7 +51,9 @@ impl Scoreboard {
             }
             sent.set_state(sent.state() & !(LOST | RETRANS | UNDONE | UNTIMED));
         }
-        self.retransmitted.clear();
+        if let Some(marks) = &mut self.marks {
+            marks.retransmitted.clear();
+        }
         self.retrans_bytes = 0;
         self.retrans_out = 0;
         self.first_open = self.base;
@@ -88,7 +92,7 @@ impl Scoreboard {
         }
         self.first_open = number;
         // Check the retransmissions too, in order of send time.
-        while let Some((when, number)) = self.retransmitted.first() {
+        while let Some((when, number)) = self.marks().retransmitted.first() {
             let sent = self.get(number);
             if !before_newest(sent) || wait(when).is_some() {
                 break;
@@ -99,11 +103,11 @@ impl Scoreboard {
                 self.mark_lost(number);
             }
         }
-        if self.retransmitted.is_empty() {
+        if self.marks().retransmitted.is_empty() {
             return longest;
         }
         let newest = self.locate_end(end);
-        let last = self.retransmitted.before((sent_at, newest));
+        let last = self.marks().retransmitted.before((sent_at, newest));
         longest.max(last.and_then(|(when, _)| wait(when)))
     }
 
@@ -140,13 +144,13 @@ impl Scoreboard {
 
     /// Marks the holes below the highest SACKed byte as lost, except retransmitted holes and holes beyond `upto`.
     pub fn mark_lost_below_highest_sack(&mut self, upto: u64) {
-        let Some(last) = self.sack_ranges.last().copied() else { return };
+        let Some(last) = self.marks().sack_ranges.last().copied() else { return };
         self.mark_holes_before(last.first.min(self.locate(upto)));
     }
 
     /// Marks all holes below the highest SACKed byte as lost, including retransmitted holes.
     pub fn mark_holes_lost_again(&mut self) {
-        let Some(last) = self.sack_ranges.last().copied() else { return };
+        let Some(last) = self.marks().sack_ranges.last().copied() else { return };
         for number in self.base..last.first {
             if !self.get(number).is_sacked() {
                 self.mark_lost(number);
@@ -157,19 +161,19 @@ impl Scoreboard {
     /// FACK: marks holes at least `threshold` segments below the highest SACKed run as lost. The first `least` records
     /// are marked at any distance. Retransmitted holes and holes beyond `upto` stay unmarked.
     pub fn mark_lost_by_distance(&mut self, threshold: u32, least: u64, upto: u64) {
-        let forward = self.sack_ranges.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
+        let forward = self.marks().sack_ranges.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
         self.mark_holes_before(forward.max(self.base + least).min(self.locate(upto)));
     }
 
     /// FACK: marks a retransmission as lost if it was sent before the highest SACKed segment. Marks nothing if the
     /// highest SACKed segment was itself retransmitted.
     pub fn mark_lost_retransmissions(&mut self) {
-        let Some(run) = self.sack_ranges.last() else { return };
+        let Some(run) = self.marks().sack_ranges.last() else { return };
         let highest = *self.get(run.next - 1);
         if highest.was_ever_retransmitted() {
             return;
         }
-        while let Some((when, number)) = self.retransmitted.first() {
+        while let Some((when, number)) = self.marks().retransmitted.first() {
             if when >= highest.sent_at {
                 return;
             }
@@ -181,7 +185,7 @@ impl Scoreboard {
     pub fn mark_lost_by_count(&mut self, threshold: u32) {
         let mut above = 0;
         let mut limit = None;
-        for run in self.sack_ranges.descending() {
+        for run in self.marks().sack_ranges.descending() {
             // RFC 6675 section 4, IsLost: count the SACKed segments from the highest down.
             above += run.next - run.first;
             if above >= u64::from(threshold) {
@@ -228,7 +232,9 @@ impl Scoreboard {
             for sent in &mut self.ring {
                 sent.set_state(sent.state() & !SACKED);
             }
-            self.sack_ranges.clear();
+            if let Some(marks) = &mut self.marks {
+                marks.sack_ranges.clear();
+            }
             self.sacked_bytes = 0;
             self.sacked_segments = 0;
             self.uneven = 0;
@@ -257,7 +263,7 @@ impl Scoreboard {
             let (sent_at, was_timed) = (sent.sent_at, sent.is_timed());
             sent.set_state(sent.state() & !(RETRANS | UNDONE | UNTIMED));
             if was_timed {
-                self.retransmitted.remove((sent_at, number));
+                self.marks_mut().retransmitted.remove((sent_at, number));
             }
             self.lost_retransmits += 1;
             self.retrans_bytes -= len;
@@ -272,8 +278,7 @@ impl Scoreboard {
             self.total_lost += len;
         }
         if !was_pending {
-            self.pending.insert(number);
-            self.keeps_marks = true;
+            self.marks_mut().pending.insert(number);
         }
         if self.total_lost > before {
             self.note_loss(number);
@@ -289,7 +294,7 @@ impl Scoreboard {
         let sent = self.get_mut(number);
         let (len, sent_at) = (sent.weight(), sent.sent_at);
         sent.set_state(sent.state() | LOST | UNTIMED);
-        self.retransmitted.remove((sent_at, number));
+        self.marks_mut().retransmitted.remove((sent_at, number));
         self.lost_bytes += len;
         self.lost_segments += 1;
         self.total_lost += len;

@@ -36,10 +36,10 @@ impl Scoreboard {
         places.push(self.base + ring.len() as u64);
         let place = |number: u64| places[(number - self.base) as usize];
         let mut ranges = SackRanges::default();
-        for run in self.sack_ranges.descending() {
+        for run in self.marks().sack_ranges.descending() {
             ranges.insert(SackRange { first: place(run.first), next: place(run.next), ..*run });
         }
-        self.sack_ranges = ranges;
+        self.marks_mut().sack_ranges = ranges;
         self.ring = ring;
         self.rates = self.rates.is_some().then(|| Box::new(rates));
         self.recount();
@@ -58,9 +58,10 @@ impl Scoreboard {
         let padding = numbered().map(|(_, sent)| u64::from(sent.pad)).sum();
         (self.lost_bytes, self.lost_segments) = lost;
         (self.retrans_bytes, self.retrans_out) = again;
-        (self.pending, self.retransmitted, self.padding) = (pending, retransmitted, padding);
+        self.padding = padding;
+        let marks = self.marks_mut();
+        (marks.pending, marks.retransmitted) = (pending, retransmitted);
         self.uneven = (self.base..self.next_number()).map(|number| self.unevenness(number)).sum();
-        self.keeps_marks = true;
         // The record numbers have changed, so loss detection must start again at the first record.
         self.first_open = self.base;
         self.not_before_newest = self.base;

@@ -38,6 +38,10 @@ pub(super) struct SackRanges {
 }
 
 impl SackRanges {
+    pub const fn new() -> SackRanges {
+        SackRanges { runs: VecDeque::new(), merged: 0 }
+    }
+
     /// Number of segments that remain if Linux merges each run's segments.
     pub fn merged(&self) -> u32 {
         self.merged

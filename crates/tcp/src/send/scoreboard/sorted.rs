@@ -9,9 +9,15 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Sorted<T>(VecDeque<T>);
 
+impl<T> Sorted<T> {
+    pub const fn new() -> Sorted<T> {
+        Sorted(VecDeque::new())
+    }
+}
+
 impl<T> Default for Sorted<T> {
     fn default() -> Sorted<T> {
-        Sorted(VecDeque::new())
+        Sorted::new()
     }
 }
 
