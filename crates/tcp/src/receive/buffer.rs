@@ -2,60 +2,43 @@
 
 use super::answer_window::AnswerWindow;
 use super::filling::Filling;
-use super::memory::{self, LARGEST_UNSCALED, Memory};
+use super::memory::{self, Memory};
+use super::room::Room;
 use super::rounds::Rounds;
-use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowShare, WindowUpdate};
+use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowShare};
 use lopsided_core::{Bytes, Time};
-
-/// FreeBSD: maximum duration of a round trip in ms, the unit of the timestamps. A longer round trip is ignored.
-const LONGEST_ROUND_MS: i32 = 1000;
 
 #[derive(Debug)]
 pub(super) struct Buffer {
-    rule: BufferRule,
-    update: WindowUpdate,
     window: Window,
-    /// FreeBSD: the timestamp that was sent at the start of the measured round trip.
-    round: Option<u32>,
-    /// FreeBSD: bytes received since the last round trip ended.
-    octets: u64,
-    /// FreeBSD: bytes received in the last round trip.
-    brought: u64,
     pub rounds: Rounds,
 }
 
 #[derive(Debug)]
 enum Window {
     /// The window is the free space of the buffer, in bytes.
-    Room {
-        capacity: u64,
-        /// True if the buffer is a whole number of segments.
-        whole: bool,
-    },
+    Room(Room),
     /// The window is computed from the memory that Linux accounts for.
     Memory(Memory),
 }
 
 impl Buffer {
     pub fn new(profile: &Profile) -> Buffer {
-        let rule = profile.receive_buffer;
-        let window = match (profile.receive_window, rule) {
+        let window = match (profile.receive_window, profile.receive_buffer) {
             (ReceiveWindow::Memory { per_segment, share }, _) => {
                 Window::Memory(Memory::new(profile, per_segment, share))
             }
             // An automatic buffer grows by Linux's rule in every profile.
             (_, BufferRule::Auto { .. }) => Window::Memory(Memory::new(profile, 0, WindowShare::Half)),
-            (held, _) => Window::Room { capacity: rule.initial().get(), whole: held == ReceiveWindow::Segments },
+            _ => Window::Room(Room::new(profile)),
         };
-        let update = profile.window_update;
-        Buffer { rule, update, window, round: None, octets: 0, brought: 0, rounds: Rounds::default() }
+        Buffer { window, rounds: Rounds::default() }
     }
 
     /// Sets a fixed size of the buffer.
     pub fn set_size(&mut self, size: Bytes) {
-        self.rule = BufferRule::Fixed(size);
         match &mut self.window {
-            Window::Room { capacity, .. } => *capacity = size.get(),
+            Window::Room(room) => room.set_size(size.get()),
             Window::Memory(memory) => memory.set_size(size.get()),
         }
     }
@@ -63,7 +46,7 @@ impl Buffer {
     /// The window that a SYN advertises, in bytes.
     pub fn first_window(&self, mss: u64) -> u64 {
         match &self.window {
-            Window::Room { capacity, .. } => (*capacity).min(LARGEST_UNSCALED),
+            Window::Room(room) => room.first_window(),
             Window::Memory(memory) => memory.first_window(mss),
         }
     }
@@ -73,8 +56,7 @@ impl Buffer {
         self.rounds.begin(now);
         match &mut self.window {
             Window::Memory(memory) => memory.establish(filling),
-            Window::Room { capacity, whole: true } => *capacity = capacity.next_multiple_of(filling.agreed()),
-            Window::Room { whole: false, .. } => {}
+            Window::Room(room) => room.establish(filling),
         }
     }
 
@@ -82,7 +64,7 @@ impl Buffer {
     #[inline(always)]
     pub fn usual_answer(&self, octets: u64, records: u64, offered: u64, scale: u8) -> Option<AnswerWindow> {
         match &self.window {
-            Window::Room { .. } => Some(AnswerWindow::default()),
+            Window::Room(_) => Some(AnswerWindow::default()),
             Window::Memory(memory) => memory.usual_answer(octets, records, offered, scale),
         }
     }
@@ -90,7 +72,7 @@ impl Buffer {
     /// Returns how an ACK would change the window if it is sent before the application reads the new data.
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         match &self.window {
-            Window::Room { .. } => AnswerWindow::default(),
+            Window::Room(_) => AnswerWindow::default(),
             Window::Memory(memory) => memory.answer_window(filling),
         }
     }
@@ -104,7 +86,7 @@ impl Buffer {
     /// Bytes received or read in the last round trip, from which the growth of the buffer is computed.
     pub fn space(&self) -> u64 {
         match &self.window {
-            Window::Room { .. } => self.brought,
+            Window::Room(room) => room.space(),
             Window::Memory(memory) => memory.space(),
         }
     }
@@ -112,24 +94,15 @@ impl Buffer {
     /// Maximum window that may be advertised now, even if the buffer is empty.
     pub fn threshold(&self) -> u64 {
         match &self.window {
-            Window::Room { capacity, .. } => *capacity,
+            Window::Room(room) => room.capacity(),
             Window::Memory(memory) => memory.threshold(),
         }
     }
 
-    /// Returns the window to advertise, in bytes. To avoid silly windows, the window grows only by at least one segment
-    /// or half of the buffer (RFC 9293 section 3.8.6.2.2). In 4.4BSD, the window grows only if one segment or 1/4 of
-    /// the buffer is free.
+    /// Returns the window to advertise, in bytes.
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
-            Window::Room { capacity, .. } => {
-                let room = capacity.saturating_sub(filling.unread).min(filling.largest());
-                let grows = match self.update {
-                    WindowUpdate::NearlyClosed => room >= filling.open + filling.agreed().min(capacity / 2),
-                    WindowUpdate::TwoSegments => room > filling.open && room >= filling.agreed().min(capacity / 4),
-                };
-                if grows { room } else { filling.open }
-            }
+            Window::Room(room) => room.window(filling),
             Window::Memory(memory) => memory.window(filling),
         }
     }
@@ -138,7 +111,7 @@ impl Buffer {
     #[inline]
     pub fn could_be_updated(&self, open: u64) -> bool {
         match &self.window {
-            Window::Room { .. } => true,
+            Window::Room(_) => true,
             Window::Memory(memory) => memory.could_be_updated(open),
         }
     }
@@ -147,15 +120,7 @@ impl Buffer {
     /// arrived.
     pub fn is_update_due(&self, filling: Filling, ended: bool) -> bool {
         match &self.window {
-            Window::Room { capacity, .. } => {
-                let room = capacity.saturating_sub(filling.unread).min(filling.largest());
-                let opens = room >= filling.open + (2 * filling.agreed()).min(capacity / 2);
-                match self.update {
-                    WindowUpdate::NearlyClosed => filling.open < filling.agreed() && opens,
-                    // After its FIN the peer sends no more data, so a window update would be useless.
-                    WindowUpdate::TwoSegments => opens && !ended,
-                }
-            }
+            Window::Room(room) => room.is_update_due(filling, ended),
             Window::Memory(memory) => memory.is_update_due(filling),
         }
     }
@@ -164,7 +129,7 @@ impl Buffer {
     #[inline]
     pub fn could_grow(&self, len: u32, in_order: bool) -> bool {
         match &self.window {
-            Window::Room { .. } => false,
+            Window::Room(_) => false,
             Window::Memory(memory) => memory.could_grow(len, in_order),
         }
     }
@@ -173,7 +138,7 @@ impl Buffer {
     #[inline(always)]
     pub fn grow(&mut self, len: u32, in_order: bool, filling: Filling) -> bool {
         match &mut self.window {
-            Window::Room { .. } => false,
+            Window::Room(_) => false,
             Window::Memory(memory) => memory.grow(len, in_order, filling),
         }
     }
@@ -195,35 +160,27 @@ impl Buffer {
     }
 
     /// FreeBSD: starts a round trip with the timestamp `stamp` of a sent segment.
+    #[inline]
     pub fn begin_round(&mut self, stamp: u32) {
-        if let (BufferRule::Stepped { .. }, None) = (self.rule, self.round) {
-            self.round = Some(stamp);
+        if let Window::Room(room) = &mut self.window {
+            room.begin_round(stamp);
         }
     }
 
-    /// FreeBSD: counts received data. The round trip ends when the peer echoes a timestamp that is up to 1 s later than
-    /// `round`. The buffer then grows by one step if the data of the round trip exceeds 7/8 of the buffer.
+    /// FreeBSD: counts received data, whose timestamp echo is `echo`. The end of a round trip may grow the buffer.
+    #[inline]
     pub fn count(&mut self, echo: u32, len: u32) {
-        let BufferRule::Stepped { step, max, .. } = self.rule else { return };
-        let later = self.round.map_or(0, |stamp| echo.wrapping_sub(stamp) as i32);
-        if later <= 0 || later >= LONGEST_ROUND_MS {
-            self.octets += u64::from(len);
-            return;
+        if let Window::Room(room) = &mut self.window {
+            room.count(echo, len);
         }
-        self.brought = self.octets;
-        if let Window::Room { capacity, .. } = &mut self.window {
-            if self.octets > *capacity / 8 * 7 {
-                *capacity = (*capacity + step.get()).min(max.get().max(*capacity));
-            }
-        }
-        self.forget_round();
     }
 
     /// FreeBSD: resets the byte count after a segment that did not take the fast path.
     #[inline]
     pub fn forget_round(&mut self) {
-        self.round = None;
-        self.octets = 0;
+        if let Window::Room(room) = &mut self.window {
+            room.forget_round();
+        }
     }
 }
 

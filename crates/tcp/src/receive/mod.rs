@@ -12,6 +12,7 @@ mod placeholders;
 mod reassembly;
 mod receiver;
 mod records;
+mod room;
 mod rounds;
 mod runs;
 mod sack_report;
