@@ -332,6 +332,7 @@ impl DropTailPath {
         if self.waiting.is_empty() {
             self.next_departure = departs;
         }
+        make_room(&mut self.waiting);
         self.waiting.push_back(Waiting { departs, size: size.get() as u32 });
         self.waiting_bytes += size;
     }

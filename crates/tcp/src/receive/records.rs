@@ -7,6 +7,7 @@
 //! The model was verified with captures of Linux 6.1.
 
 use super::pages::Pages;
+use crate::growth::make_room;
 use std::collections::VecDeque;
 
 /// Maximum number of fragments of a record.
@@ -101,7 +102,10 @@ impl Records {
         let joined = before.and_then(|before| Some((before.reaching(start)?.joined_by(record)?, before)));
         match joined {
             Some((joined, before)) => *before = joined,
-            None => self.held.insert(place, (start, record)),
+            None => {
+                make_room(&mut self.held);
+                self.held.insert(place, (start, record));
+            }
         }
     }
 
@@ -143,6 +147,7 @@ impl Records {
         } else if let Some(joined) = self.last.joined_by(record) {
             self.last = joined;
         } else {
+            make_room(&mut self.unread);
             self.unread.push_back(std::mem::replace(&mut self.last, record));
         }
     }

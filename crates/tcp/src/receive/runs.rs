@@ -1,5 +1,6 @@
 //! Runs of out-of-order bytes. They are ordered and disjoint, and a look-up takes logarithmic time.
 
+use crate::growth::make_room;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -37,7 +38,10 @@ impl<T: Copy + Ord> Runs<T> {
         match self.0.back_mut() {
             Some((_, end)) if *end == from => *end = to,
             Some((_, end)) if *end > from => return false,
-            _ => self.0.push_back((from, to)),
+            _ => {
+                make_room(&mut self.0);
+                self.0.push_back((from, to));
+            }
         }
         true
     }
@@ -47,6 +51,7 @@ impl<T: Copy + Ord> Runs<T> {
         let touched = self.touched(from, to);
         let joined: Vec<(T, T)> = self.0.drain(touched.clone()).collect();
         let whole = joined.iter().fold((from, to), |all, run| (all.0.min(run.0), all.1.max(run.1)));
+        make_room(&mut self.0);
         self.0.insert(touched.start, whole);
         joined
     }

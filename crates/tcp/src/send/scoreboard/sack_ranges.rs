@@ -1,5 +1,6 @@
 //! The runs of SACKed segments, disjoint and ordered. A look-up takes logarithmic time.
 
+use crate::growth::make_room;
 use std::collections::VecDeque;
 
 /// A run of SACKed segments: the offsets `[start, end)` and the record numbers `first..next`.
@@ -98,6 +99,7 @@ impl SackRanges {
     /// Inserts a run that touches no other run.
     pub fn insert(&mut self, run: SackRange) {
         self.merged += run.merged();
+        make_room(&mut self.runs);
         self.runs.insert(self.up_to(run.start), run);
     }
 

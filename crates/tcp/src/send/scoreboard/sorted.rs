@@ -1,5 +1,6 @@
 //! A sorted list of the marked segments.
 
+use crate::growth::make_room;
 use std::collections::VecDeque;
 
 /// Values in ascending order, without duplicates.
@@ -47,6 +48,7 @@ impl<T: Copy + Ord> Sorted<T> {
 
     /// Inserts a value.
     pub fn insert(&mut self, value: T) {
+        make_room(&mut self.0);
         if self.0.back().is_none_or(|last| *last < value) {
             self.0.push_back(value);
         } else if let Err(place) = self.0.binary_search(&value) {
