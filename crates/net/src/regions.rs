@@ -99,7 +99,7 @@ impl Window {
 /// The packets that will enter the link of a region, in order of their entry times.
 ///
 /// The hosts at the two ends of a path take turns, so most inlets are empty at any time. After a region has run, an empty
-/// inlet keeps memory for at most [`ROOMY`] packets.
+/// inlet keeps memory for a few packets only ([`Inlet::places`]).
 #[derive(Debug, Default)]
 pub(crate) struct Inlet {
     packets: VecDeque<(Time, Packet)>,
@@ -107,10 +107,17 @@ pub(crate) struct Inlet {
     expected: usize,
 }
 
-/// An inlet with at most this capacity, in packets, keeps its memory.
+/// Minimum capacity of an inlet with memory, in packets.
 const ROOMY: usize = 8;
+/// Maximum number of packets for which all empty inlets together keep memory, unless [`ROOMY`] requires more.
+const KEPT: usize = 16_384;
 
 impl Inlet {
+    /// Returns the maximum capacity, in packets, with which an empty inlet keeps its memory if there are `inlets` inlets.
+    pub fn places(inlets: usize) -> usize {
+        (KEPT / inlets.max(1)).max(ROOMY)
+    }
+
     /// Returns the number of packets.
     #[inline]
     pub fn len(&self) -> usize {
@@ -149,10 +156,11 @@ impl Inlet {
         self.packets.reserve_exact(more.max(ROOMY));
     }
 
-    /// Frees the memory if the inlet is empty. `used` is the number of packets that the last time window needed.
+    /// Frees the memory if the inlet is empty and has a capacity of more than `places` packets. `used` is the number of
+    /// packets that the last time window needed.
     #[inline]
-    pub fn free_if_empty(&mut self, used: usize) {
-        if self.packets.is_empty() && self.packets.capacity() > ROOMY {
+    pub fn free_if_empty(&mut self, used: usize, places: usize) {
+        if self.packets.is_empty() && self.packets.capacity() > places {
             *self = Inlet { packets: VecDeque::new(), expected: used };
         }
     }

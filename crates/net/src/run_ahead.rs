@@ -290,7 +290,8 @@ impl<H: Node> Network<H> {
         // The link counts packets up to the start of the next time window, so it must have received all packets that
         // enter by then.
         self.let_into_link(number, link, window.begin, window.end);
-        self.inbound[number].free_if_empty(packets);
+        let places = Inlet::places(self.inbound.len());
+        self.inbound[number].free_if_empty(packets, places);
         progress
     }
 

@@ -516,8 +516,9 @@ impl Sender {
                 // tcp_should_expand_sndbuf: the buffer grows while the window has space. Linux checks this after each segment
                 // of new data (tcp_event_new_data_sent), and if no data is left to send.
                 let segments = if self.has_sent_all() { 1 } else { 2 };
-                if self.in_flight() + segments * self.flight.mss() <= self.cwnd() {
-                    self.provide_buffer();
+                let cwnd = self.cwnd();
+                if self.in_flight() + segments * self.flight.mss() <= cwnd {
+                    self.provide_buffer(cwnd);
                 }
             }
             Growth::Step => {

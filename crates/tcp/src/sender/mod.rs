@@ -205,7 +205,7 @@ impl Sender {
     pub fn start_controller(&mut self, now: Time) {
         let path = self.path();
         self.flight.controller.on_established(now, &path);
-        self.provide_buffer();
+        self.provide_buffer(self.cwnd());
         self.switch_pacing();
         if self.flight.controller.needs_rate() {
             self.flight.scoreboard.keep_rates();
@@ -360,12 +360,12 @@ impl Sender {
         self.limit.note_written(self.buffer_state());
     }
 
-    /// Grows an automatically sized send buffer to the size that the current congestion window or the measured
+    /// Grows an automatically sized send buffer to the size that the congestion window `cwnd` or the measured
     /// reordering degree requires.
-    fn provide_buffer(&mut self) {
+    fn provide_buffer(&mut self, cwnd: u64) {
         let mss = self.flight.mss();
         let reordered = u64::from(self.recovery.duplicate_threshold(&self.flight)) + 1;
-        let segments = (self.recovery.cwnd(&self.flight) / mss).max(reordered);
+        let segments = (cwnd / mss).max(reordered);
         self.limit.provide(mss, segments, self.windows_to_buffer());
     }
 
