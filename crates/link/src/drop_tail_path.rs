@@ -67,12 +67,8 @@ pub(crate) struct DropTailPath {
     packets: VecDeque<Arriving>,
     /// Arrival of the first packet in `packets`; `Time::MAX` if `packets` is empty.
     next_arrival: Time,
-    /// Transit records of the packets that an observer may see in the queue or on the line.
-    transits: VecDeque<Transit>,
-    /// Number of records in `transits` whose enqueue event is already counted in the statistics.
-    entered: u32,
-    /// Number of records in `transits` whose dequeue event is already counted in the statistics.
-    departed: u32,
+    /// The transit records; `None` before the first record.
+    transits: Option<Box<Transits>>,
     /// `None` if the limit is in packets and the line has no loss model.
     rare: Option<Box<RareState>>,
     /// The packets that this link will drop. `None` until the first drop.
@@ -142,6 +138,20 @@ struct Transit {
     wire: u32,
 }
 
+/// The transit records of the packets that an observer may see in the queue or on the line. They are in a box, because
+/// most links of a large network have no record.
+#[derive(Debug, Default)]
+struct Transits {
+    records: VecDeque<Transit>,
+    /// Number of records whose enqueue event is already counted in the statistics.
+    entered: u32,
+    /// Number of records whose dequeue event is already counted in the statistics.
+    departed: u32,
+}
+
+/// The transit records of a link without records.
+static NO_TRANSITS: Transits = Transits { records: VecDeque::new(), entered: 0, departed: 0 };
+
 /// Rings up to this capacity never shrink. Larger rings release memory, because large topologies have thousands of
 /// links.
 const ROOMY: usize = 8;
@@ -198,12 +208,26 @@ impl DropTailPath {
             places,
             packets: VecDeque::new(),
             next_arrival: Time::MAX,
-            transits: VecDeque::new(),
-            entered: 0,
-            departed: 0,
+            transits: None,
             rare,
             drops: None,
         }
+    }
+
+    #[inline]
+    fn transits(&self) -> &Transits {
+        self.transits.as_deref().unwrap_or(&NO_TRANSITS)
+    }
+
+    /// The transit records, to add or to count a record.
+    fn transits_mut(&mut self) -> &mut Transits {
+        self.transits.get_or_insert_default()
+    }
+
+    /// True if there is no transit record.
+    #[inline(always)]
+    fn has_no_records(&self) -> bool {
+        self.transits.as_ref().is_none_or(|transits| transits.records.is_empty())
     }
 
     /// Accepts a packet that enters at `at`. Returns true if this packet is now the next to arrive.
@@ -248,7 +272,7 @@ impl DropTailPath {
     ) -> Result<Time, Ending> {
         // Fast path: the line is idle, so the queue is empty and the packet takes no room in the buffer. Only the
         // serializer counts such a packet.
-        if self.rare.is_none() && self.transits.is_empty() {
+        if self.rare.is_none() && self.has_no_records() {
             if let Some((arrives, passed)) = line.pass(at, size, cx.unseen_until()) {
                 if u64::from(passed) % LOOK == 0 {
                     self.tidy(at);
@@ -302,7 +326,7 @@ impl DropTailPath {
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
         // The whole transit ends before an observer can read the statistics, so the packet is counted in one step.
-        if ends < cx.unseen_until() && self.transits.is_empty() {
+        if ends < cx.unseen_until() && self.has_no_records() {
             measured.queue.crossed(at, departs, size, backlog);
             measured.wire_bytes += wire;
             self.look_at_room(measured);
@@ -360,10 +384,10 @@ impl DropTailPath {
         let unseen_until = cx.unseen_until();
         let counted_until = unseen_until.max(cx.now());
         // Count finished transits first. If no record remains, this packet can also be counted in one step.
-        if self.transits.front().is_some_and(|first| first.ends() <= counted_until) {
+        if self.transits().records.front().is_some_and(|first| first.ends() <= counted_until) {
             self.count_transits(counted_until, measured, cx);
         }
-        if transit.ends() < unseen_until && self.transits.is_empty() {
+        if transit.ends() < unseen_until && self.has_no_records() {
             measured.queue.crossed(transit.enters, transit.departs, transit.size(), backlog);
             measured.wire_bytes += transit.wire();
             self.look_at_room(measured);
@@ -374,8 +398,9 @@ impl DropTailPath {
             if transit.enters <= counted_until {
                 measured.queue.notice(backlog);
             }
-            make_room(&mut self.transits);
-            self.transits.push_back(transit);
+            let records = &mut self.transits_mut().records;
+            make_room(records);
+            records.push_back(transit);
         }
     }
 
@@ -398,18 +423,22 @@ impl DropTailPath {
     /// Counts entries and departures up to `until`. No observer may read the statistics before `until`.
     fn count_transits(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         // Departures at the time of an entry are counted before the entry.
-        while let Some(&transit) = self.transits.get(self.entered as usize).filter(|transit| transit.enters <= until) {
+        let enters = |transits: &Transits| {
+            transits.records.get(transits.entered as usize).filter(|transit| transit.enters <= until).copied()
+        };
+        while let Some(transit) = enters(self.transits()) {
             self.count_departures(transit.enters, measured, cx);
             self.count_entry(transit, measured, cx);
-            self.entered += 1;
+            self.transits_mut().entered += 1;
         }
         self.count_departures(until, measured, cx);
+        let Some(transits) = self.transits.as_deref_mut() else { return };
         // Only records at the front are removed. The counters are positions relative to the front, so both decrease
         // with each removal.
-        while self.departed > 0 && self.transits.front().is_some_and(|first| first.ends() <= until) {
-            self.transits.pop_front();
-            self.entered -= 1;
-            self.departed -= 1;
+        while transits.departed > 0 && transits.records.front().is_some_and(|first| first.ends() <= until) {
+            transits.records.pop_front();
+            transits.entered -= 1;
+            transits.departed -= 1;
         }
     }
 
@@ -436,7 +465,9 @@ impl DropTailPath {
     fn give_back_room(&mut self) {
         give_back_room(&mut self.waiting);
         give_back_room(&mut self.packets);
-        give_back_room(&mut self.transits);
+        if let Some(transits) = &mut self.transits {
+            give_back_room(&mut transits.records);
+        }
     }
 
     /// Counts the entry of a packet, given its record. This must be the next record to count.
@@ -445,15 +476,16 @@ impl DropTailPath {
         measured.queue.entered(transit.enters, transit.size());
         if cx.is_watched(EventMask::QUEUES) {
             let Backlog { packets, bytes } = measured.queue.backlog();
-            cx.at(transit.enters).trace_enqueued(self.packet(self.entered), packets, bytes);
+            cx.at(transit.enters).trace_enqueued(self.packet(self.transits().entered), packets, bytes);
         }
     }
 
     /// Counts the departures, up to `until`, of packets whose entry has been counted.
     #[inline(always)]
     fn count_departures(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
-        while self.departed < self.entered {
-            let transit = self.transits[self.departed as usize];
+        while let Some(transits) = self.transits.as_deref_mut().filter(|all| all.departed < all.entered) {
+            let number = transits.departed;
+            let transit = transits.records[number as usize];
             if transit.departs > until {
                 return;
             }
@@ -461,10 +493,9 @@ impl DropTailPath {
             measured.wire_bytes += transit.wire();
             self.look_at_room(measured);
             let (backlog, path) = (measured.queue.backlog(), &*self);
-            cx.at(transit.departs).trace(EventMask::QUEUES, || {
-                dequeued(path.packet(path.departed), backlog, transit.departs, transit.enters)
-            });
-            self.departed += 1;
+            cx.at(transit.departs)
+                .trace(EventMask::QUEUES, || dequeued(path.packet(number), backlog, transit.departs, transit.enters));
+            self.transits_mut().departed += 1;
             // Drop the packet now, so that observers see the loss before any later event.
             if transit.is_lost() && cx.is_watched(EventMask::QUEUES) {
                 self.let_end(transit.departs, measured, cx);
@@ -477,15 +508,15 @@ impl DropTailPath {
         let transit = transit as usize;
         // The last record belongs to the last packet, so count positions from the back.
         if !self.loses() {
-            return &self.packets[self.packets.len() - (self.transits.len() - transit)].packet;
+            return &self.packets[self.packets.len() - (self.transits().records.len() - transit)].packet;
         }
         // With a loss model, the packets of this and later records are in two rings: `packets`, and `drops.coming` if
         // the line loses them.
-        let on = self.transits.range(transit..);
+        let on = self.transits().records.range(transit..);
         let lost = on.filter(|transit| transit.is_lost()).count();
         let drops = self.drops.iter().flat_map(|drops| drops.coming.iter().rev());
-        match self.transits[transit].is_lost() {
-            false => &self.packets[self.packets.len() - (self.transits.len() - transit - lost)].packet,
+        match self.transits().records[transit].is_lost() {
+            false => &self.packets[self.packets.len() - (self.transits().records.len() - transit - lost)].packet,
             true => {
                 let mut on_the_line = drops.filter(|end| end.why != DropReason::QueueFull);
                 &on_the_line.nth(lost - 1).expect("a lost packet is kept until it is counted").packet
@@ -557,12 +588,14 @@ impl DropTailPath {
 
     /// Returns the number and total size of the packets in the queue, according to the statistics.
     pub(crate) fn waiting(&self) -> Count {
-        Count::of(self.transits.range(self.departed as usize..self.entered as usize).map(Transit::size))
+        let Transits { records, entered, departed } = self.transits();
+        Count::of(records.range(*departed as usize..*entered as usize).map(Transit::size))
     }
 
     /// Returns the number and total size of the packets on the line, according to the statistics.
     pub(crate) fn in_flight(&self) -> Count {
-        let on_the_line = self.transits.range(..self.departed as usize).filter(|transit| !transit.is_lost());
+        let Transits { records, departed, .. } = self.transits();
+        let on_the_line = records.range(..*departed as usize).filter(|transit| !transit.is_lost());
         Count::of(on_the_line.map(Transit::size))
     }
 
@@ -622,7 +655,7 @@ mod tests {
     /// runs.
     #[test]
     fn a_link_and_its_entries_for_a_packet_stay_small() {
-        assert!(size_of::<crate::Link>() <= 496, "a link takes {}", size_of::<crate::Link>());
+        assert!(size_of::<crate::Link>() <= 464, "a link takes {}", size_of::<crate::Link>());
         assert_eq!((size_of::<Arriving>(), size_of::<Waiting>(), size_of::<Transit>()), (16, 12, 32));
     }
 }

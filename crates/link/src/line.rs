@@ -11,15 +11,18 @@ pub(crate) struct Line {
     pub(crate) shaper: AnyShaper,
     pub(crate) framing: Framing,
     pub(crate) delay: Duration,
-    /// True if every packet needs at least 1 ns to cross the line.
-    pub(crate) takes_time: bool,
 }
 
 impl Line {
     pub(crate) fn new(shaper: AnyShaper, framing: Framing, delay: Duration) -> Line {
+        Line { shaper, framing, delay }
+    }
+
+    /// True if every packet needs at least 1 ns to cross the line.
+    pub(crate) fn takes_time(&self) -> bool {
         // A minimum time is known only for a serializer. Other shapers may send a packet in 0 ns.
-        let sends = matches!(&shaper, AnyShaper::Serializer(line) if line.takes_time());
-        Line { takes_time: sends || !delay.is_zero(), shaper, framing, delay }
+        let sends = matches!(&self.shaper, AnyShaper::Serializer(line) if line.takes_time());
+        sends || !self.delay.is_zero()
     }
 
     /// Sends a packet that enters at `now`. Returns the size on the wire, the departure time from the queue, and the

@@ -110,7 +110,7 @@ impl Link {
     /// True if the fate of a packet can be computed when the packet enters. Required for [`Link::pass_through`], and
     /// for future times in [`Link::handle_packet_at`].
     pub fn predicts_arrivals(&self) -> bool {
-        matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
+        matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time()
     }
 
     /// Accepts a packet that enters at `at`, and returns the packet at once with its arrival time. Returns `None` if
