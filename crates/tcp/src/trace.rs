@@ -19,6 +19,8 @@ struct Record {
     events: VecDeque<TimedTcpEvent>,
     /// The limit in the last `Limited` event; `None` before the first.
     limit: Option<Limit>,
+    /// The phase of the congestion control in the last `CcPhase` event; empty before the first.
+    phase: &'static str,
 }
 
 impl Trace {
@@ -59,6 +61,16 @@ impl Trace {
     pub fn limited(&mut self, by: Limit) {
         if self.mask.has(TcpEventMask::LIMIT) {
             self.push_limit(by);
+        }
+    }
+
+    /// Records the phase of the congestion control, unless the last recorded phase is the same.
+    #[cold]
+    pub fn entered_phase(&mut self, to: &'static str) {
+        let Some(record) = &mut self.record else { return };
+        let from = std::mem::replace(&mut record.phase, to);
+        if from != to {
+            self.push(TcpEvent::CcPhase { from, to });
         }
     }
 

@@ -16,8 +16,9 @@ pub(crate) struct FlowMeter {
     pub delivered_bytes: u64,
     /// Counts of datagrams; `None` before the first.
     pub datagrams: Option<Box<DatagramCounts>>,
-    /// Reports of the application that have not been collected yet.
-    reports: Vec<(Time, Report)>,
+    /// Reports of the application that have not been collected yet; `None` before the first.
+    #[expect(clippy::box_collection, reason = "few applications report")]
+    reports: Option<Box<Vec<(Time, Report)>>>,
 }
 
 /// The delays and the congestion windows of a flow.
@@ -144,11 +145,11 @@ impl FlowMeter {
 
     /// Stores a report of the application.
     pub fn report(&mut self, now: Time, report: Report) {
-        self.reports.push((now, report));
+        self.reports.get_or_insert_default().push((now, report));
     }
 
     /// Returns the reports since the last call.
     pub fn take_reports(&mut self) -> Vec<(Time, Report)> {
-        std::mem::take(&mut self.reports)
+        self.reports.take().map_or_else(Vec::new, |reports| *reports)
     }
 }

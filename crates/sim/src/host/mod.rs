@@ -757,8 +757,8 @@ mod tests {
     /// reason in the commit.
     #[test]
     fn the_objects_at_each_end_of_a_flow_stay_small() {
-        assert!(size_of::<Conn>() <= 2648, "a connection takes {}", size_of::<Conn>());
-        assert!(size_of::<AppSlot>() <= 256, "an application's place takes {}", size_of::<AppSlot>());
+        assert!(size_of::<Conn>() <= 2448, "a connection takes {}", size_of::<Conn>());
+        assert!(size_of::<AppSlot>() <= 240, "an application's place takes {}", size_of::<AppSlot>());
         assert!(size_of::<Host>() <= 280, "a host takes {}", size_of::<Host>());
     }
 }

@@ -6,6 +6,7 @@ use super::conn_event::{ConnError, ConnEvent, ReadError, Readiness, WriteError};
 use super::input::TIME_WAIT;
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Payload, Time};
+use std::collections::VecDeque;
 use std::net::Shutdown;
 use std::ops::Range;
 
@@ -179,7 +180,12 @@ impl Connection {
 
     /// Removes and returns the oldest event for the application.
     pub fn poll_event(&mut self) -> Option<ConnEvent> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        // Free the memory, because most connections have only one event until they are closed.
+        if self.events.is_empty() {
+            self.events = VecDeque::new();
+        }
+        event
     }
 
     /// Reports `Readable` or `Writable` if the application waits for that event and the event is due.

@@ -12,7 +12,8 @@ pub(crate) struct SendBuffer {
     /// Offset after the last written byte.
     end: u64,
     /// The bytes from `start` to `end`; `None` while all written data is synthetic.
-    bytes: Option<VecDeque<u8>>,
+    #[expect(clippy::box_collection, reason = "in a simulation, all data is synthetic")]
+    bytes: Option<Box<VecDeque<u8>>>,
 }
 
 impl SendBuffer {
@@ -30,7 +31,7 @@ impl SendBuffer {
         match (payload.bytes(), &mut self.bytes) {
             (Some(real), bytes) => {
                 let kept = (self.end - self.start) as usize;
-                bytes.get_or_insert_with(|| VecDeque::from(vec![0; kept])).extend(&real[..len as usize]);
+                bytes.get_or_insert_with(|| Box::new(VecDeque::from(vec![0; kept]))).extend(&real[..len as usize]);
             }
             (None, Some(bytes)) => bytes.extend(std::iter::repeat_n(0, len as usize)),
             (None, None) => {}

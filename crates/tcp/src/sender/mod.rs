@@ -62,8 +62,6 @@ pub(crate) struct Sender {
     busy: BusyTime,
     /// State of accurate ECN: the peer's counters of CE marks.
     accurate: Option<Box<AccEcnSender>>,
-    /// The phase of the congestion control in the last trace event.
-    phase: &'static str,
 }
 
 impl Sender {
@@ -98,7 +96,6 @@ impl Sender {
             run: 0,
             limit: SendBufferLimit::new(profile.send_buffer, profile.send_buffer_accounting),
             accurate: None,
-            phase: "",
             flight: Flight::new(profile, controller, clock, mss),
         }
     }
@@ -235,11 +232,7 @@ impl Sender {
     #[inline]
     fn trace_phase(&mut self) {
         if self.flight.trace.wants(TcpEventMask::CONGESTION) {
-            let to = self.flight.controller.state().phase;
-            let from = std::mem::replace(&mut self.phase, to);
-            if from != to {
-                self.flight.trace.emit(TcpEventMask::CONGESTION, || TcpEvent::CcPhase { from, to });
-            }
+            self.flight.trace.entered_phase(self.flight.controller.state().phase);
         }
     }
 
