@@ -468,11 +468,8 @@ impl Connection {
     #[inline]
     fn ack_context(&self) -> AckContext {
         let rtt = &self.send.flight.rtt;
-        let known = match (self.recv.rtt(), rtt.srtt()) {
-            (Some(received), Some(sent)) => Some(received.min(sent)),
-            (received, sent) => received.or(sent),
-        };
-        AckContext { rtt: known, srtt: rtt.srtt(), rto: rtt.rto(), window: self.recv.offered() }
+        let received = self.recv.rtt().map(|received| rtt.srtt().map_or(received, |sent| received.min(sent)));
+        AckContext { rtt: received, srtt: rtt.srtt(), rto: rtt.rto(), window: self.recv.offered() }
     }
 
     /// The state of this end's sender as input of the ACK policy.

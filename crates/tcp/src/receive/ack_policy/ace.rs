@@ -55,7 +55,7 @@ impl AckPolicy for WindowEstimate {
     }
 
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
-        self.count(now, view.rtt);
+        self.count(now, view.rtt.or(view.srtt));
         if let Some(why) = data.arrival.at_once() {
             self.window = 0;
             return AckDecision::Now(why);

@@ -54,7 +54,8 @@ pub struct ArrivedData {
 /// The state of the connection that an acknowledgement policy can read.
 #[derive(Debug, Clone, Copy)]
 pub struct AckView {
-    /// The RTT: the smaller of the receiver's and the sender's estimate. `None` before the first sample.
+    /// The RTT that the receiver has estimated, or the smoothed RTT if it is smaller. `None` before the receiver's first
+    /// sample.
     pub rtt: Option<Duration>,
     /// The smoothed RTT of this end's own data; `None` if this end has sent no data.
     pub srtt: Option<Duration>,

@@ -139,8 +139,9 @@ impl Linux {
         if self.compressed > 1 {
             return AckDecision::Unchanged;
         }
-        // `__tcp_ack_snd_check`: the interval is 5 % of the RTT, at most `tcp_comp_sack_delay_ns`.
-        let wait = view.rtt.map_or(self.compress, |rtt| self.compress.min(rtt / 20));
+        // `__tcp_ack_snd_check`: the interval is 5 % of the RTT, at most `tcp_comp_sack_delay_ns`. Before the receiver's
+        // first sample, Linux computes with an RTT of 0.
+        let wait = view.rtt.map_or(Duration::ZERO, |rtt| self.compress.min(rtt / 20));
         let due = now + wait + self.compress_slack;
         // The timer of an earlier delayed ACK may still be running although that ACK was sent. If this timer expires
         // first, it sends the compressed ACK.
@@ -361,5 +362,24 @@ impl AckPolicy for Linux {
 
     fn ato(&self) -> Duration {
         self.ato
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::arrivals::{arrived, waiting};
+    use super::*;
+    use crate::profile::Profile;
+
+    #[test]
+    fn the_fourth_duplicate_ack_waits_for_a_twentieth_of_the_rtt_but_at_most_1_ms() {
+        for (rtt, wait_us) in [(None, 100), (Some(10), 600), (Some(100), 1100)] {
+            let mut policy = Linux::new(&Profile::linux_6_1().ack);
+            let view = AckView { rtt: rtt.map(Duration::from_millis), ..waiting(1) };
+            let at = Time::ZERO + Duration::from_secs(1);
+            let mut answer = || policy.on_data(at, &arrived(Arrival::OutOfOrder), &view);
+            (0..3).for_each(|_| assert!(matches!(answer(), AckDecision::Now(_))));
+            assert_eq!(answer(), AckDecision::By(at + Duration::from_micros(wait_us)));
+        }
     }
 }

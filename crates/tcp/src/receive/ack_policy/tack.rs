@@ -46,7 +46,7 @@ impl AckPolicy for Tack {
         if view.unacked_segments < self.segments {
             return AckDecision::By(latest);
         }
-        let interval = view.rtt.map_or(Duration::ZERO, |rtt| rtt / u64::from(self.acks_per_rtt));
+        let interval = view.rtt.or(view.srtt).map_or(Duration::ZERO, |rtt| rtt / u64::from(self.acks_per_rtt));
         let next = self.last_ack + interval;
         if next <= now { AckDecision::Now(AckReason::Paced) } else { AckDecision::By(next.min(latest)) }
     }

@@ -311,7 +311,7 @@ fn the_first_unacknowledged_segment_sets_the_delayed_ack_timer() {
         t.inject(150, &format!("{}:{}", 19_001 + n * 1000, 20_001 + n * 1000));
         t.expect(150, &format!("ack 18001 sack 19001:{}", 20_001 + n * 1000));
     }
-    t.inject(155.5, "22001:23001");
+    t.inject(155.95, "22001:23001");
     t.expect(156, "ack 18001 sack 19001:23001");
 }
 

@@ -23,13 +23,13 @@ fn out_of_order_segments_and_filled_gaps_are_acknowledged_at_once() {
 #[test]
 fn with_timestamps_three_sack_blocks_fit() {
     // RFC 2018 section 3.
-    for (peer, blocks, held_back_until) in [(PEER, ",17001:18001", 117.1), (TIMESTAMPS, "", 116.15)] {
+    for (peer, blocks, held_back_until) in [(PEER, ",17001:18001", 116.1), (TIMESTAMPS, "", 116.15)] {
         let mut t = after_quick_acks_to(peer);
         t.answers(116, "17001:18001", "ack 16001 sack 17001:18001");
         t.answers(116, "19001:20001", "ack 16001 sack 19001:20001,17001:18001");
         t.answers(116, "21001:22001", "ack 16001 sack 21001:22001,19001:20001,17001:18001");
-        // From the fourth consecutive duplicate ACK on, the ACK is delayed by 1 ms or 5 % of the RTT, because more
-        // segments may follow.
+        // From the fourth consecutive duplicate ACK on, the ACK is delayed by 5 % of the RTT and 0.1 ms, because more
+        // segments may follow. Without timestamps, the receiver has no RTT sample yet.
         t.inject(116, "23001:24001");
         t.expect(held_back_until, &format!("ack 16001 sack 23001:24001,21001:22001,19001:20001{blocks}"));
     }
@@ -44,7 +44,7 @@ fn of_five_sack_blocks_the_oldest_is_forgotten_even_if_it_is_extended() {
     }
     // This data follows the block 17001:18001, which the receiver no longer stores.
     t.inject(130, "18001:18501");
-    t.expect(131.1, "ack 16001 sack 18001:18501,25001:26001,23001:24001,21001:22001");
+    t.expect(130.1, "ack 16001 sack 18001:18501,25001:26001,23001:24001,21001:22001");
 }
 
 #[test]
@@ -91,15 +91,16 @@ fn a_fin_without_data_after_a_gap_has_its_own_sack_block() {
 
 #[test]
 fn linux_compresses_duplicate_acks_after_the_third() {
-    // tcp_comp_sack_delay_ns: the smaller of 1 ms and 5 % of the RTT, plus a slack of 0.1 ms.
+    // tcp_comp_sack_delay_ns: the smaller of 1 ms and 5 % of the RTT, plus a slack of 0.1 ms. Before the receiver's first
+    // RTT sample, Linux computes with an RTT of 0.
     let mut t = after_quick_acks();
     for n in 0..3 {
         t.inject(116, &format!("{}:{}", 17_001 + n * 1000, 18_001 + n * 1000));
         t.expect(116, &format!("ack 16001 sack 17001:{}", 18_001 + n * 1000));
     }
     t.inject(116, "20001:21001");
-    t.inject(116.5, "21001:22001");
-    t.expect(117.1, "ack 16001 sack 17001:22001");
+    t.inject(116.05, "21001:22001");
+    t.expect(116.1, "ack 16001 sack 17001:22001");
 }
 
 /// As in a capture of 6.1, the ACK of a filled gap is sent at once, and does not count as one of the three uncompressed
@@ -116,7 +117,7 @@ fn the_ack_of_a_filled_gap_does_not_count_towards_ack_compression() {
         t.expect(118, &format!("ack 18001 sack 19001:{}", 21_001 + n * 1000));
     }
     t.inject(119, "23001:24001");
-    t.expect(120.1, "ack 18001 sack 19001:24001");
+    t.expect(119.1, "ack 18001 sack 19001:24001");
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn the_delayed_ack_timer_also_sends_a_compressed_ack() {
         t.inject(150, &format!("{}:{}", 19_001 + n * 1000, 20_001 + n * 1000));
         t.expect(150, &format!("ack 18001 sack 19001:{}", 20_001 + n * 1000));
     }
-    t.inject(155.5, "22001:23001");
+    t.inject(155.95, "22001:23001");
     t.expect(156, "ack 18001 sack 19001:23001");
 }
 
