@@ -209,7 +209,8 @@ impl Direction {
             }
         }
         self.ahead = peer.ahead.unwrap_or(0);
-        let again = flight.sent(Time::from_nanos(at), start, end);
+        let released = self.ways.released(at);
+        let again = flight.released(Time::from_nanos(at), Time::from_nanos(released), start, end);
         self.data_segments += 1;
         self.data_bytes += u64::from(segment.len);
         self.data_wire_bytes += u64::from(segment.ip_len);
@@ -303,7 +304,7 @@ impl Direction {
             self.spurious += u64::from(end.at_or_before(segment.ack) && start.before(*end));
             if let Some(found) = flight.sacked(Time::from_nanos(at), *start, *end) {
                 delivered += found.bytes;
-                sack_rtt = found.rtt.or(sack_rtt);
+                sack_rtt = found.whole_rtt.or(sack_rtt);
                 data_wait = found.rtt.map(|rtt| self.ways.data_wait(rtt.as_nanos(), peer.waited)).or(data_wait);
                 if let Some(rtt) = found.after_loss {
                     self.shows_holes = true;
@@ -323,7 +324,7 @@ impl Direction {
             ack: segment.ack,
             window,
             sacked: flight.sacked_bytes(),
-            rtt: covered.and_then(|covered| covered.rtt).or(sack_rtt).and_then(|far| self.ways.whole(far.as_nanos())),
+            rtt: covered.and_then(|covered| covered.whole_rtt).or(sack_rtt).map(|rtt| rtt.as_nanos()),
         });
         if let Some(covered) = covered {
             self.acked_bytes += u64::from(covered.bytes);

@@ -16,6 +16,8 @@ pub struct Sent {
     pub end: Seq,
     /// Capture time of the first copy.
     pub at: Time,
+    /// Time at which the ACK that released the first copy passed the point of capture.
+    pub released_at: Time,
     /// Capture time of the latest retransmission; `None` if the segment was not retransmitted.
     pub again_at: Option<Time>,
     /// True if a SACK block covered the segment.
@@ -35,6 +37,8 @@ pub struct Sacked {
     pub bytes: u32,
     /// RTT of the newest segment that no earlier block reported; `None` if the segment was retransmitted.
     pub rtt: Option<Duration>,
+    /// RTT of the whole path, by the same rule.
+    pub whole_rtt: Option<Duration>,
     /// RTT of the block's newest segment, which shows the queue at the loss; `None` unless the block reveals a new
     /// hole.
     pub after_loss: Option<Duration>,
@@ -50,6 +54,9 @@ pub struct Covered {
     /// Time from the newest acknowledged segment to the ACK. `None` if the segment was reported by SACK before, if the
     /// ACK ends inside a segment, or after a retransmission (Karn's algorithm, RFC 6298, section 3).
     pub rtt: Option<Duration>,
+    /// RTT of the whole path: the time from the release of the newest acknowledged segment to the ACK. `None` if `rtt`
+    /// is `None`.
+    pub whole_rtt: Option<Duration>,
     /// Capture time of the newest acknowledged segment.
     pub newest_at: Option<Time>,
 }
@@ -116,8 +123,14 @@ impl Flight {
 
     /// Records a segment. Returns `None` for new data. For retransmitted data, returns the earlier state of the data.
     pub fn sent(&mut self, at: Time, start: Seq, end: Seq) -> Option<Again> {
+        self.released(at, at, start, end)
+    }
+
+    /// Like [`Flight::sent`]. `released_at` is the time at which the ACK that released the segment passed the point of
+    /// capture.
+    pub(crate) fn released(&mut self, at: Time, released_at: Time, start: Seq, end: Seq) -> Option<Again> {
         if !start.before(self.next) {
-            self.held.push_back(Sent { start, end, at, again_at: None, sacked: false });
+            self.held.push_back(Sent { start, end, at, released_at, again_at: None, sacked: false });
             self.next = end;
             return None;
         }
@@ -153,7 +166,9 @@ impl Flight {
             covered.newest_at = Some(newest.at);
             // If a SACK block had covered the newest segment, the segment arrived earlier. This ACK then only reports
             // that the hole below the segment is filled.
-            covered.rtt = (!again && !newest.sacked && !is_part).then(|| at.saturating_since(newest.at));
+            let is_sample = !again && !newest.sacked && !is_part;
+            covered.rtt = is_sample.then(|| at.saturating_since(newest.at));
+            covered.whole_rtt = is_sample.then(|| at.saturating_since(newest.released_at));
         }
         Some(covered)
     }
@@ -173,17 +188,18 @@ impl Flight {
         for held in self.held.iter_mut().skip(from).take_while(|held| held.end.at_or_before(end)) {
             if !held.sacked {
                 held.sacked = true;
-                newest = Some((held.at, held.again_at));
+                newest = Some((held.at, held.released_at, held.again_at));
                 bytes += held.len();
             }
         }
         self.sacked_bytes += bytes;
-        newest.map(|(sent, again)| {
+        newest.map(|(sent, released, again)| {
             let rtt = at.saturating_since(sent);
+            let whole_rtt = again.is_none().then(|| at.saturating_since(released));
             // If the end of a burst was lost, the next segment was sent much later, after the queue had drained.
             let soon = |lost: Sent| sent.saturating_since(lost.at).as_nanos() as f64 <= SOON * rtt.as_nanos() as f64;
             let shows_queue = above && again.is_none() && before.is_some_and(soon);
-            Sacked { bytes, rtt: again.is_none().then_some(rtt), after_loss: shows_queue.then_some(rtt) }
+            Sacked { bytes, rtt: again.is_none().then_some(rtt), whole_rtt, after_loss: shows_queue.then_some(rtt) }
         })
     }
 

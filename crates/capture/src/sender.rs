@@ -28,6 +28,9 @@ const TIMER_SHARE: f64 = 0.9;
 const LEAST_TIMER: u64 = 200_000_000;
 /// Longest gap between two paced segments, as a share of the RTT.
 const PACING_SHARE: f64 = 0.25;
+/// Largest number of segments at the end of a flight whose loss before the point of capture is recognized. In slow start, a
+/// delayed ACK of two segments releases four.
+const LONGEST_END: u32 = 4;
 /// Smallest growth factor of the flight per round trip in slow start. Delayed ACKs keep the factor below 2.
 const GROWTH: f64 = 1.3;
 
@@ -153,6 +156,8 @@ struct Repair {
     point: Seq,
     /// Highest sequence number that was retransmitted.
     resent: Seq,
+    /// True from the first retransmission until the first new data.
+    only_resends: bool,
 }
 
 /// The growth of the flight from one round trip to the next.
@@ -267,12 +272,12 @@ impl Sender {
                     self.first_window = self.out();
                 }
                 self.acked = arriving.ack.earlier_of(self.next);
-                self.steps.acked(self.last_ack, self.acked.since(before), arriving.rtt.unwrap_or(0));
+                self.steps.acked(arriving.at, self.acked.since(before), arriving.rtt.unwrap_or(0));
                 if self.acked == self.next {
                     self.cleared = Some(self.last_ack);
                 }
             } else if arriving.ack == self.acked && self.out() > 0 {
-                self.steps.acked(self.last_ack, 0, arriving.rtt.unwrap_or(0));
+                self.steps.acked(arriving.at, 0, arriving.rtt.unwrap_or(0));
             }
             // The flight after recovery reflects a reduced window, so start a new round trip.
             if let Some(repair) = self.repair.filter(|repair| repair.point.at_or_before(self.acked)) {
@@ -281,7 +286,7 @@ impl Sender {
                     // A segment that the sender marked lost is still missing, so Linux at once begins the next recovery
                     // and reduces the window again (`tcp_time_to_recover`).
                     self.recoveries += 1;
-                    self.repair = Some(Repair { point: self.next, resent: repair.resent });
+                    self.repair = Some(Repair { point: self.next, only_resends: false, ..repair });
                     self.steps.lost(Loss::Fast, self.in_flight());
                 } else {
                     self.repair = None;
@@ -321,6 +326,7 @@ impl Sender {
             }
         }
         self.last_send = segment.at;
+        self.find_lost_end(&segment);
         if segment.end.after(self.next) {
             self.next = segment.end;
         }
@@ -358,7 +364,8 @@ impl Sender {
         self.timeouts += 1;
         // The lost flight was about as large as the flight before the pause.
         self.rounds.restart(self.next, suspect.flight / 2);
-        self.repair = Some(Repair { point: self.next + suspect.flight, resent: self.next });
+        let point = self.next + suspect.flight;
+        self.repair = Some(Repair { point, resent: self.next, only_resends: false });
         self.steps.lost(Loss::Timeout, suspect.flight);
         true
     }
@@ -382,12 +389,26 @@ impl Sender {
         } else if first {
             self.recoveries += 1;
             self.rounds.slow_start = false;
-            self.repair = Some(Repair { point: self.next, resent: segment.end });
+            self.repair = Some(Repair { point: self.next, resent: segment.end, only_resends: true });
         }
         if let Some(repair) = &mut self.repair {
             repair.resent = segment.end.later_of(repair.resent);
         }
         first || timer
+    }
+
+    /// Adds a short hole before the first new data of a recovery to the flight before the recovery.
+    ///
+    /// The segments in the hole were lost before the point of capture. In a drop-tail queue, the end of a burst is lost
+    /// most often. The recovery ends after the hole, because the sender had sent the segments before it began.
+    fn find_lost_end(&mut self, segment: &Sending) {
+        let Some(repair) = self.repair.as_mut().filter(|repair| repair.only_resends && !segment.again) else { return };
+        repair.only_resends = false;
+        let lost = if segment.start.after(self.next) { segment.start.since(self.next) } else { 0 };
+        if lost > 0 && lost <= LONGEST_END * segment.mss {
+            repair.point = segment.start;
+            self.steps.lost_more(lost);
+        }
     }
 
     /// Attributes the time between the latest segment and `segment`.

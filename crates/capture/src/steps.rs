@@ -114,6 +114,14 @@ impl Steps {
         (self.repairs, self.is_closed) = (true, true);
     }
 
+    /// Adds `bytes` to the flight before the latest loss.
+    pub(crate) fn lost_more(&mut self, bytes: u32) {
+        let latest = self.steps.iter_mut().rev().find(|step| step.loss.is_some());
+        if let Some((Loss::Fast, flight)) = latest.and_then(|step| step.loss.as_mut()) {
+            *flight += bytes;
+        }
+    }
+
     /// Records the end of a loss recovery.
     pub(crate) fn repaired(&mut self) {
         (self.repairs, self.is_closed) = (false, true);

@@ -68,6 +68,8 @@ pub(crate) struct Ways {
     acks_onward: u64,
     /// Latest queueing delays: data before the point of capture, ACKs before the point of capture, and ACKs after it.
     latest: [u64; 3],
+    /// Time at which the ACK that released the latest segment passed; `None` if no ACK released the segment.
+    released: Option<u64>,
     /// Longest queueing delay of data in the current and in the previous round trip.
     recent: [u64; 2],
     /// Start of the current round trip.
@@ -99,11 +101,10 @@ impl Ways {
         self.near_least
     }
 
-    /// Returns the RTT of the whole path, from an RTT of `far` ns to the receiver. `None` until an echo has shown the
-    /// RTT to the sender.
-    pub(crate) fn whole(&self, far: u64) -> Option<u64> {
-        let has_timestamps = !self.echoes.is_empty();
-        (self.near_least.is_some() || !has_timestamps).then_some(far + self.near)
+    /// Returns the time at which the ACK that released the latest segment passed the point of capture. The segment was
+    /// captured at `at`.
+    pub(crate) fn released(&self, at: u64) -> u64 {
+        self.released.unwrap_or_else(|| at.saturating_sub(self.near))
     }
 
     /// Records an ACK with timestamp `value` and a queueing delay of `waited` ns before the point of capture.
@@ -129,6 +130,10 @@ impl Ways {
             self.latest[0] = waited;
             self.remember(at, waited + self.data_onward);
         }
+        if !clocked {
+            // The segment's one-way delay exceeds that of the handshake's packet by `waited`, which is exact to one tick.
+            self.released = Some(at.saturating_sub(self.near_least.unwrap_or(0) + waited.unwrap_or(0)));
+        }
         let Some(echo) = echo.filter(|echo| self.last_echo != Some(*echo)) else { return };
         self.last_echo = Some(echo);
         let found = self.echoes.iter().rposition(|(value, _)| *value == echo);
@@ -140,8 +145,10 @@ impl Ways {
             // At the sender, the excess over the minimum is not a queueing delay: either the sender paces, or the
             // application was slow to write.
             self.near = least;
+            self.released = None;
         } else if clocked {
             self.near = near;
+            self.released = Some(sent);
             let onward = (near - least).saturating_sub(waited.unwrap_or(0));
             self.acks_onward = smooth(self.acks_onward, onward);
             self.latest[2] = onward;
