@@ -56,7 +56,7 @@ const REDUCTION: Noise = Noise { equal: 0.6, by_one: 0.2, scale: 0.02, anywhere:
 const GROWTH: Noise = Noise { equal: 0.4, by_one: 0.3, scale: 0.02, anywhere: 0.01, weight: 2.0, most: 4.0 };
 /// If the windows of a congestion control match after and between losses, with mean errors below `UNDISTURBED`, the
 /// comparisons of this capture have no common errors. Then up to `MOST_UNDISTURBED` comparisons count as evidence.
-const UNDISTURBED: f64 = 0.2;
+const UNDISTURBED: f64 = 0.4;
 const MOST_UNDISTURBED: f64 = 100.0;
 /// Natural logarithm of the weight of a congestion control that is not listed, followed by its expected mean error per
 /// reduction and per period.
