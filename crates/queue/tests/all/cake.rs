@@ -3,7 +3,7 @@
 use crate::common::{cx, packet_of_class, packet_with};
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
-    Accounting, BitRate, Bytes, Duration, Ecn, FlowId, IpHeader, NewPacket, NodeId, Packet, Payload, Rng,
+    Accounting, BitRate, Bytes, Cx, Duration, Ecn, FlowId, IpHeader, NewPacket, NodeId, Packet, Payload, Rng,
 };
 use lopsided_core::{Time, Transport};
 use lopsided_queue::{Cake, CakeConfig, DualPi2, DualPi2Config, Framing, Isolation, Qdisc, TinMode};
@@ -71,25 +71,33 @@ fn each_isolation_mode_is_fair_between_its_flows_or_hosts() {
     assert!((sent[1] as f64 / sent[2] as f64 - 1.0).abs() < 0.1, "{sent:?}");
 }
 
-/// Host 1 has 400 flows of small packets and one flow of large packets. A large packet needs 400 rounds. Host 2 has one
-/// flow.
-#[test]
-fn hosts_get_equal_shares_with_hundreds_of_flows_and_after_they_end() {
+/// Returns a queue that is fair between sources, and that contains the packets of all flows
+/// `(source, port, packets, size)`.
+fn filled(flows: impl Iterator<Item = (u32, u16, u64, u32)>, now: &mut Cx<'_>) -> Cake {
     let config = CakeConfig {
         isolation: Isolation::DualSrchost,
         tins: TinMode::Besteffort,
         rtt: PATIENT,
         ..CakeConfig::default()
     };
-    let (mut queue, mut accounting) = (cake(config), Accounting::new(1));
-    let mut now = cx(Time::ZERO, &mut accounting);
-    let small = (1..=400).map(|port| (1, port, 15, 150));
-    for (host, port, packets, size) in [(1, 500, 100, 1500), (2, 1, 2000, 1500)].into_iter().chain(small) {
+    let mut queue = cake(config);
+    for (source, port, packets, size) in flows {
         for number in 0..packets {
-            let id = u64::from(host) << 40 | u64::from(port) << 20 | number;
-            queue.enqueue(packet_between(host, 9, port, id, size), &mut now);
+            let id = u64::from(source) << 40 | u64::from(port) << 20 | number;
+            queue.enqueue(packet_between(source, 9, port, id, size), now);
         }
     }
+    queue
+}
+
+/// Host 1 has 400 flows of small packets and one flow of large packets. A large packet needs 400 rounds. Host 2 has one
+/// flow.
+#[test]
+fn hosts_get_equal_shares_with_hundreds_of_flows_and_after_they_end() {
+    let mut accounting = Accounting::new(1);
+    let mut now = cx(Time::ZERO, &mut accounting);
+    let small = (1..=400).map(|port| (1, port, 15, 150));
+    let mut queue = filled([(1, 500, 100, 1500), (2, 1, 2000, 1500)].into_iter().chain(small), &mut now);
     let mut octets = [0; 3];
     let mut next = |octets: &mut [u64; 3]| {
         let packet = queue.dequeue(&mut now).unwrap().packet;
@@ -118,22 +126,11 @@ fn hosts_get_equal_shares_with_hundreds_of_flows_and_after_they_end() {
 /// round, so all of them send within 12 rounds. With 1/20 of a quantum, they would need 20 rounds.
 #[test]
 fn hosts_get_equal_shares_at_once_when_some_flows_of_a_host_end() {
-    let config = CakeConfig {
-        isolation: Isolation::DualSrchost,
-        tins: TinMode::Besteffort,
-        rtt: PATIENT,
-        ..CakeConfig::default()
-    };
-    let (mut queue, mut accounting) = (cake(config), Accounting::new(1));
+    let mut accounting = Accounting::new(1);
     let mut now = cx(Time::ZERO, &mut accounting);
     let small = (1..=9).map(|port| (1, port, 12, 1000));
     let large = (10..=20).map(|port| (1, port, 50, 1500));
-    for (host, port, packets, size) in small.chain(large).chain([(2, 1, 500, 1500)]) {
-        for number in 0..packets {
-            let id = u64::from(host) << 40 | u64::from(port) << 20 | number;
-            queue.enqueue(packet_between(host, 9, port, id, size), &mut now);
-        }
-    }
+    let mut queue = filled(small.chain(large).chain([(2, 1, 500, 1500)]), &mut now);
     let mut next = || {
         let packet = queue.dequeue(&mut now).unwrap().packet;
         (packet.flow().0 as usize, packet.size().get())
