@@ -28,8 +28,8 @@ const TIMER_SHARE: f64 = 0.9;
 const LEAST_TIMER: u64 = 200_000_000;
 /// Longest gap between two paced segments, as a share of the RTT.
 const PACING_SHARE: f64 = 0.25;
-/// Largest number of segments at the end of a flight whose loss before the point of capture is recognized. In slow start, a
-/// delayed ACK of two segments releases four.
+/// Largest number of segments at the end of a flight whose loss before the point of capture is recognized. In slow start,
+/// a delayed ACK of two segments releases four.
 const LONGEST_END: u32 = 4;
 /// Smallest growth factor of the flight per round trip in slow start. Delayed ACKs keep the factor below 2.
 const GROWTH: f64 = 1.3;

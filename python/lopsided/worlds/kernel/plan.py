@@ -357,7 +357,8 @@ class _Planner:
         return free
 
     def _by_host(self, mode: str) -> str:
-        """Returns the BPF program that tells cake the hosts of each packet; `""` if the addresses tell them."""
+        """Returns the BPF program that selects cake's class by the hosts of a packet; `""` if the addresses of the
+        packets identify the hosts, or if cake ignores hosts."""
         if not self.layout.ends:
             return ""
         ways = [way for flow in self.flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))]
