@@ -3,7 +3,7 @@
 A case consists of a line, a traffic pattern, a congestion control and a queue discipline. The parts `design` and `wide`
 of the corpus are used to develop the rules of `lopsided analyze`; `wide` has seven families of lines. The part
 `held-out` is used for scoring. Its families of lines and its random draws differ from those of the other parts. The
-parts `random-1` to `random-7` contain any rate and RTT, and draw the queue of each direction on its own.
+parts `random-1` to `random-8` contain any rate and RTT, and draw the queue of each direction on its own.
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ FAMILIES = {
     "random-5": (ANY, SHAPED),
     "random-6": (ANY, SHAPED),
     "random-7": (ANY, SHAPED),
+    "random-8": (ANY, SHAPED),
 }
 
 

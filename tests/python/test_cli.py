@@ -389,6 +389,7 @@ def test_available_choices_are_listed(capsys):
 def test_a_new_scenario_runs(tmp_path, capsys):
     assert cli.invoke(["new", "mine.toml", "--down", "1234567", "--up", "196k", "--rtt", "20ms"]) == 0
     scenario = lop.Scenario.load(tmp_path / "mine.toml")
+    assert 'profile = "linux-6.12"' in scenario.to_toml()
     assert scenario.link_rate_bps("down") == 1_234_567
     assert scenario.link_rate_bps("up") == 196_000
     assert cli.invoke(["check", "mine.toml"]) == 0
