@@ -365,6 +365,13 @@ direction = "down"
 """
 
 
+def test_the_shortest_timeout_of_a_scenario_applies_on_linux():
+    """Linux ignores a route's rto_min that is not locked."""
+    require("timetravel")
+    chosen = lop.Scenario.from_text(CHOSEN, "chosen.toml").with_(**{"stack.min_rto": "900 ms"})
+    assert min(chosen.run(seed=1, world="kernel", kernel="timetravel").samples["rto_ms"]) >= 900
+
+
 def test_cake_counts_the_flows_of_a_host_as_one_host():
     """Without classes, cake would count each of the eight uploads as a host, and the ninth would get a ninth."""
     require("timetravel")

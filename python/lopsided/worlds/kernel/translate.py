@@ -28,6 +28,8 @@ ETHERNET_FRAME = 1514
 """Packet size in bytes, including the link header, that Linux assumes for a queue."""
 
 FIRST_PORT = 5001
+RTAX_RTO_MIN = 13
+"""The number of the route metric `rto_min` in Linux's rtnetlink.h. The metric `lock` is a mask of such numbers."""
 FOREVER = 1 << 30
 
 DEFAULT_SYSCTLS = {
@@ -299,7 +301,8 @@ def _route_metrics(stack: said.Stack) -> dict[str, int]:
     if (window := stack["initial_window"]) is not None:
         metrics["initcwnd"] = window["segments"] if "segments" in window else max(1, window["bytes"] // 1448)
     if stack["min_rto_s"] is not None:
-        metrics["rto_min"] = round(stack["min_rto_s"] * 1000)
+        # Linux uses only a locked rto_min (tcp_rto_min).
+        metrics |= {"rto_min": round(stack["min_rto_s"] * 1000), "lock": 1 << RTAX_RTO_MIN}
     if (delayed := stack["delayed_ack"]) is not None:
         if delayed["mode"] == "off":
             metrics["quickack"] = 1
