@@ -143,16 +143,14 @@ impl Sender {
 
     fn write(&mut self, socket: SocketId, io: &mut dyn Sockets) {
         loop {
-            let len = self.left.min(io.writable(socket)).min(WRITE);
-            if len == 0 {
-                break;
-            }
-            let written = io.write(socket, &Payload::virtual_len(len as u32));
-            if written == 0 {
-                break;
-            }
+            // A write that is longer than the free space fills the buffer, as `send` does on Linux.
+            let len = self.left.min(WRITE);
+            let written = if len == 0 { 0 } else { io.write(socket, &Payload::virtual_len(len as u32)) };
             // `PLENTY` means no limit, so a write does not reduce it.
             self.left -= if self.left == PLENTY { 0 } else { written };
+            if written < len || len == 0 {
+                break;
+            }
         }
         // Before the connection is established, no FIN can be sent.
         if self.left == 0 && self.transfer.size().is_some() && io.state(socket) == Some(State::Established) {

@@ -50,7 +50,9 @@ impl Connection {
         }
         let wanted = u64::from(payload.len());
         let len = wanted.min(self.send.room_for(wanted));
-        self.send.write(payload, len as u32);
+        if len > 0 {
+            self.send.write(payload, len as u32);
+        }
         self.readiness.writer_waits = len < wanted;
         Ok(len)
     }

@@ -142,6 +142,7 @@ impl Connection {
             self.send.recovery.after_lost_syn(&mut self.send.flight);
         }
         self.recv.establish(now, self.segment_sizes(), self.options.rcv_wscale);
+        self.acks.on_established(now);
         self.send.flight.controller.on_feedback_agreed(self.ecn.feedback());
         if self.ecn.is_accurate() {
             self.send.expect_accurate_feedback(marked);

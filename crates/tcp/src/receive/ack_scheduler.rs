@@ -65,6 +65,11 @@ impl AckScheduler {
         self.view.rcv_mss = self.size.full();
     }
 
+    /// Call at the end of the handshake, see [`AckPolicy::on_established`].
+    pub fn on_established(&mut self, now: Time) {
+        self.policy.on_established(now);
+    }
+
     /// Updates the estimated size of the peer's full segments from an in-order data segment, see
     /// [`SegmentSize::measure`].
     #[inline]

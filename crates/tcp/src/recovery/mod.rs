@@ -277,11 +277,25 @@ impl Recovery {
         }
     }
 
+    /// Records the send time of a delivered segment. A segment whose last transmission was unnecessary counts too.
+    #[inline]
+    pub fn note_sample(&mut self, sent: &TxRecord) {
+        self.rack.note_sample(sent.sent_at);
+    }
+
+    /// Widens RACK's window if the ACK shows that a DSACK's round trip is over.
+    #[inline]
+    pub fn update_reordering_window(&mut self, now: Time) {
+        self.rack.update_window(now);
+    }
+
     /// Records segments that were delivered in order; `newest` is the last segment. If no data is SACKed, lost or
     /// retransmitted, the result is the same as that of [`Recovery::on_delivered`] for each segment.
     #[inline]
     pub fn on_delivered_in_order(&mut self, now: Time, newest: &TxRecord) {
+        self.note_sample(newest);
         self.rack.on_delivered(now, newest, None);
+        self.update_reordering_window(now);
     }
 
     /// Processes a DSACK for a range (Linux's tcp_check_dsack). Returns the number of segments that were delivered
@@ -300,11 +314,10 @@ impl Recovery {
         if end <= flight.una() as i64 {
             self.undo.on_dsack(end, segments);
         }
-        // A DSACK widens the reordering window only if reordering was detected before, and if the DSACK does not answer
-        // a tail loss probe.
+        // A DSACK that answers a tail loss probe does not widen RACK's window.
         let of_probe = self.tlp.is_some_and(|probe| probe.end as i64 == end);
-        if self.rack.reordering_seen() && !of_probe {
-            self.rack.widen_for_reordering(flight.nxt(), flight.una());
+        if !of_probe {
+            self.rack.on_dsack();
         }
         segments
     }

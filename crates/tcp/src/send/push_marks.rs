@@ -36,6 +36,8 @@ pub(crate) struct WriteState {
     pub mss: u64,
     /// The largest window that the peer has offered, in bytes.
     pub largest_window: u64,
+    /// True if the segment at the end of the write carries PSH.
+    pub ends_marked: bool,
 }
 
 impl PushMarks {
@@ -63,7 +65,9 @@ impl PushMarks {
             self.tail = end;
             end += write.mss;
         }
-        self.mark(write.to);
+        if write.ends_marked || write.to > self.pushed + write.largest_window / 2 {
+            self.mark(write.to);
+        }
     }
 
     /// Returns the number of bytes by which the last segment is shorter than a full segment; 0 if the last segment has
@@ -116,7 +120,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn write(marks: &mut PushMarks, from: u64, to: u64, nxt: u64) {
-        marks.on_write(WriteState { from, to, nxt, mss: MSS, largest_window: 20_000 });
+        marks.on_write(WriteState { from, to, nxt, mss: MSS, largest_window: 20_000, ends_marked: true });
     }
 
     fn marked(marks: &mut PushMarks) -> Vec<u64> {
@@ -155,7 +159,7 @@ mod tests {
     fn a_tail_longer_than_a_new_segment_size_is_not_extended() {
         let mut marks = PushMarks::default();
         write(&mut marks, 0, 900, 0);
-        marks.on_write(WriteState { from: 900, to: 1000, nxt: 0, mss: 500, largest_window: 20_000 });
+        marks.on_write(WriteState { from: 900, to: 1000, nxt: 0, mss: 500, largest_window: 20_000, ends_marked: true });
         // The write begins another segment, so the first mark stays.
         assert_eq!(marked(&mut marks), [900, 1000]);
         write(&mut marks, 1000, 1000, 0);
@@ -185,7 +189,7 @@ mod tests {
         let mut marks = PushMarks::default();
         let pushed = [900, 1000, 1100].map(|end| marks.is_marked(PushRule::EmptiesBuffer, end, 1000));
         assert_eq!(pushed, [false, true, false]);
-        marks.on_write(WriteState { from: 0, to: 1000, nxt: 0, mss: MSS, largest_window: 20_000 });
+        marks.on_write(WriteState { from: 0, to: 1000, nxt: 0, mss: MSS, largest_window: 20_000, ends_marked: true });
         marks.release(999);
         assert!(marks.is_marked(PushRule::Linux, 1000, 0));
         marks.release(1000);

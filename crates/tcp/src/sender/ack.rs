@@ -94,6 +94,7 @@ impl Sender {
                 self.recovery.on_no_duplicate(&self.flight);
             }
         }
+        self.recovery.update_reordering_window(now);
         if !self.flight.sack() {
             self.count_delivered_without_sack(&mut outcome);
             if outcome.una_advanced {
@@ -205,6 +206,7 @@ impl Sender {
                 let min_rtt = flight.rtt.min_rtt();
                 flight.scoreboard.sack(start as u64, end as u64, |sent, stamp| {
                     outcome.delivered += sent.weight();
+                    recovery.note_sample(sent);
                     recovery.on_delivered(now, sent, min_rtt, prior_fack, outcome);
                     if !sent.was_ever_retransmitted() {
                         let sample = now - sent.sent_at;
@@ -256,6 +258,7 @@ impl Sender {
                 let sent_stamp = || flight.clock.value(sent.sent_at);
                 let spurious = sent.was_ever_retransmitted()
                     && info.echo.is_some_and(|echo| (echo.wrapping_sub(sent_stamp()) as i32) < 0);
+                recovery.note_sample(&sent);
                 if !spurious {
                     recovery.on_delivered(now, &sent, flight.rtt.min_rtt(), prior_fack, outcome);
                 }

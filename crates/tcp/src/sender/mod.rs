@@ -337,6 +337,7 @@ impl Sender {
 
     /// Queues the first `len` bytes of the payload.
     pub fn write(&mut self, payload: &Payload, len: u32) {
+        let cut = len < payload.len();
         let from = self.buffer.end();
         self.hold.on_write();
         self.window_use.begin_burst(false);
@@ -348,6 +349,8 @@ impl Sender {
                 nxt: self.flight.nxt(),
                 mss: self.flight.mss(),
                 largest_window: self.window.largest(),
+                // tcp_sendmsg_locked: if the buffer is full, Linux marks the last segment that is not sent yet.
+                ends_marked: !(cut && self.sends_all_at_once()),
             });
         }
         self.limit.note_written(self.buffer_state());

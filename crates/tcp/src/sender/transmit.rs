@@ -247,6 +247,11 @@ impl Sender {
 
     /// The slow path of [`Sender::next_to_retransmit`].
     fn next_lost(&mut self) -> Option<u64> {
+        // tcp_xmit_retransmit_queue: a segment that was retransmitted before an undo is no longer lost, but still counts
+        // as a retransmission.
+        if self.flight.scoreboard.retrans_out() >= self.flight.scoreboard.lost_segments() {
+            return None;
+        }
         let (nxt, end) = (self.flight.nxt(), self.buffer.end());
         let new_fits = nxt < end && end.min(nxt + self.flight.mss()) <= self.flight.una() + self.window.size();
         if !self.recovery.may_retransmit(&self.flight, new_fits) {
@@ -328,9 +333,14 @@ impl Sender {
         !self.flight.profile.fin_uses_window || len < window_left
     }
 
-    /// True if all unsent data, which ends with a short segment, is sent at once.
+    /// True if all unsent data is sent at once, and the data ends with a short segment.
     #[cold]
     pub(super) fn sends_short_segment(&self) -> bool {
+        self.sends_all_at_once() && !self.holds_short_back()
+    }
+
+    /// True if both windows permit all unsent data. Its last segment counts as full.
+    pub(super) fn sends_all_at_once(&self) -> bool {
         let (nxt, end, mss) = (self.flight.nxt(), self.buffer.end(), self.flight.mss());
         // Retransmissions are sent first.
         let board = &self.flight.scoreboard;
@@ -344,7 +354,6 @@ impl Sender {
             && self.old_segments.left(nxt).is_none()
             && end <= self.flight.una() + self.window.size()
             && self.in_flight() + needed <= self.recovery.send_limit(&self.flight)
-            && !self.holds_short_back()
     }
 
     /// True if outstanding data holds back a short last segment (RFC 9293 section 3.7.4).

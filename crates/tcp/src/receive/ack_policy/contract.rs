@@ -164,6 +164,8 @@ pub struct SenderView {
 pub trait AckPolicy: Debug + Send {
     /// The name of the policy, as in a profile.
     fn name(&self) -> &str;
+    /// Called at the end of the handshake, before any data arrives.
+    fn on_established(&mut self, _now: Time) {}
     /// Called for each arriving data segment. The counts in `view` already include the segment.
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision;
     /// Called for data with a CE mark. `first` is true for the first mark since the peer's last CWR (RFC 3168). Returns

@@ -45,8 +45,8 @@ pub(super) struct Linux {
     quick: u32,
     /// The current delayed-ACK timeout.
     ato: Duration,
-    /// Time at which the last data arrived, in clock ticks.
-    last_data: Option<Time>,
+    /// Time at which the last in-order data arrived, or at which the handshake ended, in clock ticks (`lrcvtime`).
+    last_data: Time,
     /// Time at which the delayed-ACK timer expires. The timer keeps running even if the delayed ACK was sent earlier.
     delay_timer: Option<Time>,
     /// Deadline of the pending delayed ACK, in clock ticks.
@@ -82,7 +82,7 @@ impl Linux {
             heeds_push: settings.heeds_push,
             quick: 0,
             ato: Duration::ZERO,
-            last_data: None,
+            last_data: Time::ZERO,
             delay_timer: None,
             waits_until: None,
             duplicates: 0,
@@ -185,12 +185,13 @@ impl Linux {
 
     /// Adapts the delay to the time between in-order segments (`tcp_event_data_recv`).
     fn adapt_timeout(&mut self, clock: Time, view: &AckView) {
-        let Some(last) = self.last_data else {
+        if self.ato.is_zero() {
+            // The first data. If out-of-order data was acknowledged before it, that ACK has set `ato` (`on_ack_sent`).
             self.grant_quick(view);
             self.ato = self.min;
             return;
-        };
-        let gap = clock - last;
+        }
+        let gap = clock - self.last_data;
         // Segments that arrive in quick succession shorten the delay towards TCP_ATO_MIN / 2.
         if gap <= self.min / 2 {
             self.ato = self.whole(self.ato / 2) + self.min / 2;
@@ -250,6 +251,10 @@ impl AckPolicy for Linux {
         "linux"
     }
 
+    fn on_established(&mut self, now: Time) {
+        self.last_data = self.grain.floor(now);
+    }
+
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
         self.scheduled = true;
         let decision = match data.arrival {
@@ -269,7 +274,7 @@ impl AckPolicy for Linux {
                 let clock = self.grain.floor(now);
                 self.adapt_timeout(clock, view);
                 self.watch_codepoint(data.ecn);
-                self.last_data = Some(clock);
+                self.last_data = clock;
                 self.hurry(data.window_opened);
                 let rcv_mss = view.rcv_mss.max(data.len);
                 self.note_end(data, rcv_mss);
@@ -334,8 +339,7 @@ impl AckPolicy for Linux {
     /// Enters pingpong mode if the data is sent within the delayed-ACK timeout after the last arrival
     /// (`tcp_event_data_sent`).
     fn on_data_sent(&mut self, now: Time) {
-        let answers = |last| self.grain.floor(now) - last < self.ato;
-        self.pingpong |= self.last_data.is_some_and(answers);
+        self.pingpong |= self.grain.floor(now) - self.last_data < self.ato;
     }
 
     fn on_ack_sent(&mut self, _now: Time, _covered: bool) {
@@ -380,6 +384,23 @@ mod tests {
             let mut answer = || policy.on_data(at, &arrived(Arrival::OutOfOrder), &view);
             (0..3).for_each(|_| assert!(matches!(answer(), AckDecision::Now(_))));
             assert_eq!(answer(), AckDecision::By(at + Duration::from_micros(wait_us)));
+        }
+    }
+
+    #[test]
+    fn in_order_data_starts_the_quick_acks_unless_out_of_order_data_was_acknowledged_before() {
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        for (gap_first, quick) in [(false, true), (true, false)] {
+            let mut policy = Linux::new(&Profile::linux_6_1().ack);
+            policy.on_established(at(1000));
+            if gap_first {
+                let early = ArrivedData { window_opened: true, ..arrived(Arrival::OutOfOrder) };
+                assert!(matches!(policy.on_data(at(1010), &early, &waiting(1)), AckDecision::Now(_)));
+                policy.on_ack_sent(at(1010), false);
+            }
+            let arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
+            let decision = policy.on_data(at(1050), &arrived(arrival), &waiting(1));
+            assert_eq!(decision == AckDecision::Now(AckReason::Quick), quick);
         }
     }
 }

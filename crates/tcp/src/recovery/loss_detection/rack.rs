@@ -20,8 +20,13 @@ pub(crate) struct Rack {
     steps: u64,
     /// Number of further recoveries for which the widened window stays in force.
     wide_for: u32,
-    /// Highest offset that had been sent when the window was last widened.
-    widened_at: u64,
+    /// Time at which the window was last widened.
+    widened_at: Time,
+    /// True if a DSACK arrived that may widen the window (Linux's `dsack_seen`).
+    dsack_seen: bool,
+    /// True if the current ACK delivered a segment that was sent after the window was last widened; `None` if it
+    /// delivered no segment. Used only if `dsack_seen` is true.
+    round_over: Option<bool>,
 }
 
 /// A delivered segment. Delivered segments are ordered by send time, then by offset (RACK.xmit_ts and RACK.end_seq).
@@ -48,12 +53,30 @@ impl Rack {
         }
     }
 
-    /// Step 4: widens the window after a DSACK, at most once per round trip.
-    pub fn widen_for_reordering(&mut self, nxt: u64, una: u64) {
-        if una >= self.widened_at {
+    /// Records a DSACK. It widens the window only if reordering was detected before.
+    pub fn on_dsack(&mut self) {
+        self.dsack_seen |= self.reordered > 0;
+    }
+
+    /// Records the send time of a delivered segment.
+    #[inline]
+    pub fn note_sample(&mut self, sent_at: Time) {
+        if self.dsack_seen {
+            let over = self.round_over.unwrap_or(false) || sent_at >= self.widened_at;
+            self.round_over = Some(over);
+        }
+    }
+
+    /// Step 4: widens the window after a DSACK, at most once per round trip (tcp_rack_update_reo_wnd). The round trip
+    /// ends when a segment is delivered that was sent after the window was widened. Call at the end of each ACK.
+    #[inline]
+    pub fn update_window(&mut self, now: Time) {
+        let Some(over) = self.round_over.take() else { return };
+        self.dsack_seen = false;
+        if over {
             self.steps = (self.steps.max(1) + 1).min(STEPS_MAX);
             self.wide_for = WIDE_FOR;
-            self.widened_at = nxt;
+            self.widened_at = now;
         }
     }
 
@@ -101,5 +124,35 @@ impl Rack {
         let allowed = self.rtt + window;
         let waited = now.saturating_since(sent_at);
         (waited < allowed).then(|| allowed - waited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dsack_widens_the_window_after_reordering_and_once_per_round_trip() {
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        let mut rack = Rack::default();
+        let mut quarters_after = |now, dsack, sent: Option<u64>, reordered| {
+            if reordered {
+                rack.note_reordering();
+            }
+            if dsack {
+                rack.on_dsack();
+            }
+            if let Some(ms) = sent {
+                rack.note_sample(at(ms));
+            }
+            rack.update_window(at(now));
+            rack.window_quarters()
+        };
+        assert_eq!(quarters_after(100, true, Some(50), false), 1, "no reordering was detected");
+        assert_eq!(quarters_after(110, true, Some(50), true), 2);
+        assert_eq!(quarters_after(120, true, Some(60), false), 2, "the segment was sent before the window grew");
+        assert_eq!(quarters_after(130, true, None, false), 2, "nothing was delivered");
+        assert_eq!(quarters_after(160, false, Some(110), false), 3, "the DSACK before this ACK counts");
+        assert_eq!(quarters_after(170, false, Some(165), false), 3, "no DSACK");
     }
 }

@@ -284,12 +284,19 @@ impl Script {
 
     #[track_caller]
     pub fn write(&mut self, at_ms: impl Into<f64>, octets: u32) {
+        let taken = self.write_what_fits(at_ms, octets);
+        assert_eq!(taken, u64::from(octets), "the send buffer has no room");
+    }
+
+    /// Writes at most `octets` bytes. Returns the number of bytes that fit into the send buffer.
+    #[track_caller]
+    pub fn write_what_fits(&mut self, at_ms: impl Into<f64>, octets: u32) -> u64 {
         self.advance(at_ms);
         self.assert_all_expected();
         self.note(&format!("write {octets}"));
         let taken = self.connection.write(&Payload::virtual_len(octets)).expect("open");
-        assert_eq!(taken, u64::from(octets), "the send buffer has no room");
         self.after_step();
+        taken
     }
 
     /// Writes, and checks the segment that the connection sends at once.

@@ -495,6 +495,23 @@ fn linux_sets_push_at_the_end_of_a_write_and_after_each_half_window() {
     assert_eq!(pushed, [vec![], vec![], vec![33_001, 66_001], vec![80_001]]);
 }
 
+/// tcp_sendmsg_locked: if a write fills the buffer, PSH is set on its last segment unless this segment was sent at once.
+#[test]
+fn a_write_that_fills_the_buffer_sets_push_only_on_a_segment_that_waits() {
+    let pushed = |buffer, octets| {
+        let profile = Profile { send_buffer: BufferRule::Fixed(Bytes::new(buffer)), ..Profile::linux_6_1() };
+        let mut t = Script::established(profile, PEER);
+        let accepted = t.write_what_fits(100, octets);
+        let mut pushed = t.drain_pushed();
+        t.inject(200, "ack 10001");
+        pushed.extend(t.drain_pushed());
+        (accepted, pushed)
+    };
+    assert_eq!(pushed(1, 3000), (3000, vec![3001]), "a complete write");
+    assert_eq!(pushed(1, 60_000), (3000, vec![]), "all accepted data is sent at once");
+    assert_eq!(pushed(20_000, 60_000), (23_000, vec![23_001]), "the window holds ten segments");
+}
+
 #[test]
 fn a_fin_without_data_has_no_push() {
     let mut t = Script::established(linux(), PEER);
