@@ -49,7 +49,7 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
         rto_ms: f64::NAN,
         in_flight_bytes: 0,
         snd_wnd_bytes: 0,
-        rcv_space_bytes: 0,
+        rcv_space_bytes: site.sink.map_or(0, |sink| receive_space(network, sink)),
         sent_bytes: 0,
         acked_bytes: 0,
         delivered_bytes: delivered.bytes,
@@ -91,9 +91,14 @@ fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> Sampl
         rto_ms: oldest.rto.as_millis_f64(),
         in_flight_bytes: infos.iter().map(|info| info.in_flight.get()).sum(),
         snd_wnd_bytes: infos.iter().map(|info| info.snd_wnd.get()).sum(),
-        rcv_space_bytes: infos.iter().map(|info| info.rcv_space.get()).sum(),
         ..row
     }
+}
+
+/// Returns the payload that the receiving application read in the last round trip, summed over its connections.
+fn receive_space(network: &Network<Host>, sink: AppSite) -> u64 {
+    let infos = network.host(sink.host).infos(sink.app, network.now());
+    infos.iter().map(|info| info.rcv_space.get()).sum()
 }
 
 /// Data that reached the receiving application. All values are 0 if the application is outside of the simulation.

@@ -87,6 +87,13 @@ fn the_buffers_limit_the_goodput() {
 }
 
 #[test]
+fn samples_report_the_receive_space_of_the_receiver() {
+    // The sender receives no data, so its own value never grows.
+    let space = with_stack("").samples.rcv_space_bytes.into_iter().max();
+    assert!(space > Some(14_480), "{space:?}");
+}
+
+#[test]
 fn max_window_limits_the_congestion_window() {
     for bound in
         ["max_window = \"20 kB\"", "max_window = \"14 segments\"", "profile = \"freebsd-7\", max_window = \"20 kB\""]
