@@ -99,6 +99,8 @@ pub(crate) struct Sender {
     suspect: Option<Suspect>,
     repair: Option<Repair>,
     rounds: Rounds,
+    /// True if ACKs waited for longer than data before the latest segment; `None` before the first ACK of data.
+    acks_late: Option<bool>,
     /// Bytes above `acked` that the receiver reported by SACK.
     sacked: u32,
     /// The ACKs as the sender received them, for comparison with known congestion controls.
@@ -205,6 +207,7 @@ impl Sender {
             suspect: None,
             repair: None,
             rounds,
+            acks_late: None,
             sacked: 0,
             steps: Steps::default(),
             slow_start_end: None,
@@ -325,6 +328,7 @@ impl Sender {
                 self.attribute(&segment, timer, slack, waits, timeline);
             }
         }
+        self.acks_late = (self.first_window > 0).then(|| waits.are_of_acks());
         self.last_send = segment.at;
         self.find_lost_end(&segment);
         if segment.end.after(self.next) {
@@ -483,7 +487,9 @@ impl Sender {
 
     /// Returns the reason why the congestion window was full.
     fn by_window(&self, waits: &Waits) -> Limit {
-        if waits.are_of_acks() {
+        // The ACK that ended the gap may have waited for long because the sender sent nothing. Use the queueing delays
+        // at the start of the gap.
+        if self.acks_late.unwrap_or_else(|| waits.are_of_acks()) {
             Limit::AckPath
         } else if self.rounds.slow_start {
             Limit::SlowStart
@@ -523,5 +529,31 @@ impl Rounds {
         }
         (self.end, self.before, self.flight, self.spoiled) = (next, self.flight, 0, false);
         ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const MSS: u32 = 1_448;
+
+    #[test]
+    fn the_queueing_delays_before_a_gap_decide_whether_acks_were_late() {
+        let mut sender = Sender::new(Seq::new(0));
+        let mut timeline = Timeline::new(MS);
+        for number in 0..4 {
+            let at = (1 + 20 * u64::from(number)) * MS;
+            let ack = Seq::new(number * MSS);
+            sender.acked(Arriving { at, value: None, ack, window: 60_000, sacked: 0, rtt: None });
+            // ACKs wait for longer than data from the third segment on, so only the last gap counts.
+            let acks = if number < 2 { 0 } else { 15 * MS };
+            let waits = Waits { floor: 5 * MS, rtt: 20 * MS, near: 0, data: 0, acks };
+            let end = Seq::new((number + 1) * MSS);
+            let segment = Sending { at, start: ack, end, again: false, pushed: false, echo: None, mss: MSS };
+            sender.sends(segment, &waits, &mut timeline);
+        }
+        assert_eq!(timeline.bins()[0].limits[Limit::AckPath as usize], 20 * MS);
     }
 }

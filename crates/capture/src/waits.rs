@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 pub(crate) const AT_AN_END: f64 = 0.1;
 /// Largest number of receiver timestamps that are stored until the sender echoes them.
 const MOST_ECHOES: usize = 256;
+/// Shortest time constant of the moving averages, in nanoseconds.
+const LEAST_MEMORY: u64 = 20_000_000;
 
 /// The current RTTs and queueing delays of a path, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,9 +27,9 @@ pub(crate) struct Waits {
     pub(crate) rtt: u64,
     /// Latest RTT from the point of capture to the sender; 0 if unknown.
     pub(crate) near: u64,
-    /// Smoothed queueing delay of data on the whole path.
+    /// Mean queueing delay of data on the whole path in the last round trips.
     pub(crate) data: u64,
-    /// Smoothed queueing delay of ACKs on the whole path.
+    /// Mean queueing delay of ACKs on the whole path in the last round trips.
     pub(crate) acks: u64,
 }
 
@@ -61,11 +63,11 @@ pub(crate) struct Ways {
     far_least: Option<u64>,
     far: u64,
     /// Queueing delay of data before and after the point of capture.
-    data_here: u64,
-    data_onward: u64,
+    data_here: Average,
+    data_onward: Average,
     /// Queueing delay of ACKs before and after the point of capture.
-    acks_here: u64,
-    acks_onward: u64,
+    acks_here: Average,
+    acks_onward: Average,
     /// Latest queueing delays: data before the point of capture, ACKs before the point of capture, and ACKs after it.
     latest: [u64; 3],
     /// Time at which the ACK that released the latest segment passed; `None` if no ACK released the segment.
@@ -110,7 +112,7 @@ impl Ways {
     /// Records an ACK with timestamp `value` and a queueing delay of `waited` ns before the point of capture.
     pub(crate) fn ack_passed(&mut self, at: u64, value: Option<u32>, waited: Option<u64>) {
         if let Some(waited) = waited {
-            self.acks_here = smooth(self.acks_here, waited);
+            self.acks_here.add(at, waited, self.memory());
             self.latest[1] = waited;
         }
         let Some(value) = value else { return };
@@ -126,9 +128,9 @@ impl Ways {
     /// ACK released the segment.
     pub(crate) fn data_passed(&mut self, at: u64, echo: Option<u32>, waited: Option<u64>, clocked: bool) {
         if let Some(waited) = waited {
-            self.data_here = smooth(self.data_here, waited);
+            self.data_here.add(at, waited, self.memory());
             self.latest[0] = waited;
-            self.remember(at, waited + self.data_onward);
+            self.remember(at, waited + self.data_onward.mean());
         }
         if !clocked {
             // The segment's one-way delay exceeds that of the handshake's packet by `waited`, which is exact to one tick.
@@ -150,7 +152,7 @@ impl Ways {
             self.near = near;
             self.released = Some(sent);
             let onward = (near - least).saturating_sub(waited.unwrap_or(0));
-            self.acks_onward = smooth(self.acks_onward, onward);
+            self.acks_onward.add(at, onward, self.memory());
             self.latest[2] = onward;
         }
     }
@@ -172,8 +174,8 @@ impl Ways {
         self.far_least = Some(least);
         self.far = far;
         let onward = self.data_onward_of(far, waited);
-        self.data_onward = smooth(self.data_onward, onward);
-        self.remember(at, self.data_here + onward);
+        self.data_onward.add(at, onward, self.memory());
+        self.remember(at, self.data_here.mean() + onward);
     }
 
     /// Returns the queueing delay of the data in an RTT of `far` ns, whose ACK was queued for `waited` ns.
@@ -205,6 +207,11 @@ impl Ways {
         self.recent[0].max(self.recent[1])
     }
 
+    /// Returns the time constant of the moving averages: the latest RTT of the whole path, in nanoseconds.
+    fn memory(&self) -> u64 {
+        (self.far + self.near).max(LEAST_MEMORY)
+    }
+
     /// Records a queueing delay of data for `recent`.
     fn remember(&mut self, at: u64, wait: u64) {
         if at.saturating_sub(self.since) > self.far + self.near {
@@ -220,19 +227,19 @@ impl Ways {
             floor: self.far_least.unwrap_or(0) + self.near_least.unwrap_or(0),
             rtt: self.far + self.near,
             near: self.near,
-            data: self.data_here + self.data_onward,
-            acks: self.acks_here + self.acks_onward,
+            data: self.data_here.mean() + self.data_onward.mean(),
+            acks: self.acks_here.mean() + self.acks_onward.mean(),
         }
     }
 
     /// Returns the queueing delays of data before and after the point of capture, in nanoseconds.
     pub(crate) fn data_parts(&self) -> [u64; 2] {
-        [self.data_here, self.data_onward]
+        [self.data_here.mean(), self.data_onward.mean()]
     }
 
     /// Returns the queueing delays of ACKs before and after the point of capture, in nanoseconds.
     pub(crate) fn ack_parts(&self) -> [u64; 2] {
-        [self.acks_here, self.acks_onward]
+        [self.acks_here.mean(), self.acks_onward.mean()]
     }
 
     /// Frees the memory of the stored timestamps.
@@ -241,9 +248,29 @@ impl Ways {
     }
 }
 
-/// Returns the exponential moving average. The new value has a weight of 25 %.
-fn smooth(before: u64, now: u64) -> u64 {
-    (3 * before + now) / 4
+/// The mean of recent values. The weight of a value decreases exponentially with its age.
+#[derive(Clone, Copy, Debug, Default)]
+struct Average {
+    /// Weighted sum of the values, and sum of their weights.
+    sum: f32,
+    weight: f32,
+    /// Time of the latest value, in nanoseconds of the file's clock.
+    at: u64,
+}
+
+impl Average {
+    /// Adds a value at time `at`. If values arrive evenly, their mean age is `memory`. Times are in nanoseconds.
+    fn add(&mut self, at: u64, value: u64, memory: u64) {
+        let kept = (-(at.saturating_sub(self.at) as f32) / memory as f32).exp();
+        self.sum = kept * self.sum + value as f32;
+        self.weight = kept * self.weight + 1.0;
+        self.at = at;
+    }
+
+    /// Returns the mean; 0 without values.
+    fn mean(&self) -> u64 {
+        if self.weight > 0.0 { (self.sum / self.weight) as u64 } else { 0 }
+    }
 }
 
 #[cfg(test)]
@@ -264,7 +291,7 @@ mod tests {
     #[test]
     fn a_delayed_ack_at_the_receiver_is_not_a_queueing_delay_of_data() {
         assert_eq!(after([10_000, 40 * MS]).now().data, 0);
-        assert_eq!(after([10 * MS, 50 * MS]).now().data, 10 * MS);
+        assert_eq!(after([10 * MS, 50 * MS]).now().data, 20 * MS);
     }
 
     #[test]
@@ -273,6 +300,18 @@ mod tests {
         ways.ack_passed(100 * MS, Some(1), Some(0));
         // The ACK waits for 8 ms. The data takes 5 ms longer than the handshake's packets.
         ways.data_passed(133 * MS, Some(1), Some(5 * MS), true);
-        assert_eq!(ways.now().acks, 8 * MS / 4);
+        assert_eq!(ways.now().acks, 8 * MS);
+    }
+
+    #[test]
+    fn the_mean_queueing_delay_weighs_all_packets_of_a_round_trip_about_equally() {
+        let mut average = Average::default();
+        let memory = 100 * MS;
+        (0..40).for_each(|number| average.add(number * MS, 10 * MS, memory));
+        average.add(40 * MS, 50 * MS, memory);
+        assert!((11 * MS..12 * MS).contains(&average.mean()), "{} ns", average.mean());
+        // After ten round trips, the old values no longer count.
+        average.add(1_040 * MS, 30 * MS, memory);
+        assert!(average.mean().abs_diff(30 * MS) < MS / 10, "{} ns", average.mean());
     }
 }
