@@ -118,7 +118,7 @@ def _floor_ms(case: Case) -> float:
 
 
 def _limits(
-    scores: Scores, capture: lop.Capture, row: dict[str, Any], times: NDArray[np.float64], right: NDArray[np.int8]
+    scores: Scores, capture: lop.Capture, row: dict[str, Any], bounds: NDArray[np.float64], right: NDArray[np.int8]
 ) -> None:
     begin = capture.facts["begin_s"]
     bins = capture.timeline.to_polars().filter(pl.col("direction") == row["direction"])
@@ -126,10 +126,13 @@ def _limits(
         if not place["limit"]:
             continue
         since = begin + place["time_s"]
-        inside = right[np.searchsorted(times, since) : np.searchsorted(times, since + place["width_s"])]
-        inside = inside[inside >= 0]
-        if len(inside):
-            true = truth.LIMITS[int(np.bincount(inside).argmax())]
+        until = since + place["width_s"]
+        inside = slice(max(0, np.searchsorted(bounds, since) - 1), np.searchsorted(bounds, until))
+        spans = np.diff(np.clip(bounds[inside.start : inside.stop + 1], since, until))
+        known = right[inside] >= 0
+        shown = np.bincount(right[inside][known], spans[known])
+        if np.any(shown):
+            true = truth.LIMITS[int(shown.argmax())]
             said = "receive_window" if place["limit"] == "receiver_stall" else place["limit"]
             scores.confusion[true, said] += round(1000 * place["width_s"])
 

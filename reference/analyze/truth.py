@@ -46,17 +46,22 @@ class Truth:
     time_s: NDArray[np.float64]
     """Times, in seconds, at which `tcp_info` of the sender was sampled."""
     limit: NDArray[np.int8]
-    """Limit per sample, as an index into `LIMITS`; -1 if there is no connection."""
+    """Limit per sample, as an index into `LIMITS`; -1 before the first data and without a connection."""
     queued_s: NDArray[np.float64]
     """Queueing delay, in seconds, of the data that is sent at the time of each sample."""
 
     def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
-        """Returns, for each sample, the time in seconds at which the effect of the limit is visible at the point of
-        capture."""
-        if vantage == "sender":
-            return self.time_s
-        way = rtt_s / 2 if vantage == "receiver" else 0.0
-        return np.maximum.accumulate(self.time_s + self.queued_s + way)
+        """Returns, for each sample, the time in seconds from which the effect of the limit is visible at the point of
+        capture, and the end of this time for the last sample.
+
+        The effect is visible until the middle of the gap between two samples. While the queue drains, these times are
+        shorter than the interval of the samples, and while the queue grows, they are longer.
+        """
+        times = self.time_s
+        if vantage != "sender":
+            way = rtt_s / 2 if vantage == "receiver" else 0.0
+            times = np.maximum.accumulate(times + self.queued_s + way)
+        return np.concatenate([times[:1], (times[:-1] + times[1:]) / 2, times[-1:]])
 
 
 def limits(home: Path, case: Case) -> list[Truth]:
@@ -132,7 +137,8 @@ def _of_flow(
     limit = np.where(held, 1, np.where(full, by_window, idle))
     limit = np.where(np.isin(state, ["recovery", "loss"]), 4, limit)
     limit = np.where(_timers(state, moved), 7, limit)
-    return np.where(state == "closed", -1, limit).astype(np.int8)
+    # Until the first data, the sender waits for the handshake, and its receive window is 0.
+    return np.where((state == "closed") | (rows["sent_bytes"].to_numpy() == 0), -1, limit).astype(np.int8)
 
 
 def _quiet(moved: NDArray[np.int64]) -> NDArray[np.bool_]:
