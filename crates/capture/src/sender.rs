@@ -98,6 +98,8 @@ pub(crate) struct Sender {
     /// A pause that the retransmission timer or the application ended. The next segment shows the cause.
     suspect: Option<Suspect>,
     repair: Option<Repair>,
+    /// Time at which a loss recovery ended since the latest segment.
+    repaired: Option<u64>,
     rounds: Rounds,
     /// True if ACKs waited for longer than data before the latest segment; `None` before the first ACK of data.
     acks_late: Option<bool>,
@@ -206,6 +208,7 @@ impl Sender {
             last_pushed: false,
             suspect: None,
             repair: None,
+            repaired: None,
             rounds,
             acks_late: None,
             sacked: 0,
@@ -293,6 +296,7 @@ impl Sender {
                     self.steps.lost(Loss::Fast, self.in_flight());
                 } else {
                     self.repair = None;
+                    self.repaired = Some(self.last_ack);
                     self.steps.repaired();
                 }
             }
@@ -315,6 +319,9 @@ impl Sender {
             let round = waits.rtt.max(waits.floor);
             let timer = segment.again && round > 0 && silence as f64 >= TIMER_SHARE * round as f64;
             begins = self.judge_silence(&segment, round, timeline);
+            // The ACK that begins a loss recovery also releases the retransmission, so the gap before the
+            // retransmission precedes the recovery.
+            let limit = self.limit(&segment, slack, waits);
             begins |= self.begin_repair(&segment, timer);
             // If the loss occurred before the point of capture, the capture contains only the retransmission, which
             // looks like new data.
@@ -325,7 +332,7 @@ impl Sender {
                 let flight = self.rounds.before.max(self.rounds.flight);
                 self.suspect = Some(Suspect { from, to: segment.at, flight });
             } else {
-                self.attribute(&segment, timer, slack, waits, timeline);
+                self.attribute(&segment, timer, limit, waits, timeline);
             }
         }
         self.acks_late = (self.first_window > 0).then(|| waits.are_of_acks());
@@ -339,7 +346,7 @@ impl Sender {
         self.last_pushed = segment.pushed;
         // These fields describe the gap before the next segment.
         (self.acks_since, self.least_window) = (0, u32::MAX);
-        self.cleared = None;
+        (self.cleared, self.repaired) = (None, None);
         self.room = self.window.map(|window| window.saturating_sub(self.out()));
         self.rounds.flight = self.rounds.flight.max(self.out());
         if self.repair.is_none() {
@@ -416,16 +423,19 @@ impl Sender {
     }
 
     /// Attributes the time between the latest segment and `segment`.
-    fn attribute(&mut self, segment: &Sending, timer: bool, slack: u64, waits: &Waits, timeline: &mut Timeline) {
-        let (from, to) = (self.last_send, segment.at);
+    fn attribute(&mut self, segment: &Sending, timer: bool, limit: Limit, waits: &Waits, timeline: &mut Timeline) {
+        let (mut from, to) = (self.last_send, segment.at);
         if timer {
             let quiet = self.last_send.max(self.last_ack.min(to));
             timeline.held(self.by_window(waits), from, quiet);
             timeline.held(Limit::RtoIdle, quiet, to);
             return;
         }
-        let limit = self.limit(segment, slack, waits);
-        if matches!(limit, Limit::Application | Limit::ReceiveWindow | Limit::ReceiverStall) {
+        if let Some(end) = self.repaired {
+            timeline.held(Limit::Recovery, from, end.min(to));
+            from = from.max(end.min(to));
+        }
+        if !segment.again && matches!(limit, Limit::Application | Limit::ReceiveWindow | Limit::ReceiverStall) {
             self.rounds.spoiled = true;
             self.steps.spoiled();
             if limit == Limit::ReceiveWindow && self.rounds.slow_start {
@@ -445,6 +455,9 @@ impl Sender {
         let round = waits.rtt.max(waits.floor).max(1);
         if let Some(limit) = self.receiver_holds(segment.mss, waits.near) {
             return limit;
+        }
+        if segment.again {
+            return self.by_window(waits);
         }
         if let Some(cleared) = self.cleared {
             let at_once = segment.at.saturating_sub(cleared) <= AT_ONCE + 2 * slack;
@@ -539,21 +552,59 @@ mod tests {
     const MS: u64 = 1_000_000;
     const MSS: u32 = 1_448;
 
+    /// A sender with an RTT of 20 ms, observed at the sender.
+    struct Story {
+        sender: Sender,
+        timeline: Timeline,
+        waits: Waits,
+    }
+
+    impl Story {
+        fn new() -> Story {
+            let waits = Waits { floor: 5 * MS, rtt: 20 * MS, near: 0, data: 0, acks: 0 };
+            Story { sender: Sender::new(Seq::new(0)), timeline: Timeline::new(MS), waits }
+        }
+
+        /// The ACK of `acked` segments arrives at `ms`, with one segment reported by SACK if `sacks` is true.
+        fn ack(&mut self, ms: u64, acked: u32, sacks: bool) {
+            let (ack, sacked) = (Seq::new(acked * MSS), u32::from(sacks) * MSS);
+            self.sender.acked(Arriving { at: ms * MS, value: None, ack, window: 60_000, sacked, rtt: None });
+        }
+
+        /// The sender sends the segment `number` at `ms`.
+        fn send(&mut self, ms: u64, number: u32, again: bool) {
+            let (start, end) = (Seq::new(number * MSS), Seq::new((number + 1) * MSS));
+            let segment = Sending { at: ms * MS, start, end, again, pushed: false, echo: None, mss: MSS };
+            self.sender.sends(segment, &self.waits, &mut self.timeline);
+        }
+
+        /// Returns the time that is attributed to a limit, in ms.
+        fn ms(&self, limit: Limit) -> u64 {
+            self.timeline.bins().iter().map(|bin| bin.limits[limit as usize]).sum::<u64>() / MS
+        }
+    }
+
     #[test]
     fn the_queueing_delays_before_a_gap_decide_whether_acks_were_late() {
-        let mut sender = Sender::new(Seq::new(0));
-        let mut timeline = Timeline::new(MS);
+        let mut story = Story::new();
         for number in 0..4 {
-            let at = (1 + 20 * u64::from(number)) * MS;
-            let ack = Seq::new(number * MSS);
-            sender.acked(Arriving { at, value: None, ack, window: 60_000, sacked: 0, rtt: None });
             // ACKs wait for longer than data from the third segment on, so only the last gap counts.
-            let acks = if number < 2 { 0 } else { 15 * MS };
-            let waits = Waits { floor: 5 * MS, rtt: 20 * MS, near: 0, data: 0, acks };
-            let end = Seq::new((number + 1) * MSS);
-            let segment = Sending { at, start: ack, end, again: false, pushed: false, echo: None, mss: MSS };
-            sender.sends(segment, &waits, &mut timeline);
+            story.waits.acks = if number < 2 { 0 } else { 15 * MS };
+            story.ack(1 + 20 * u64::from(number), number, false);
+            story.send(1 + 20 * u64::from(number), number, false);
         }
-        assert_eq!(timeline.bins()[0].limits[Limit::AckPath as usize], 20 * MS);
+        assert_eq!(story.ms(Limit::AckPath), 20);
+    }
+
+    #[test]
+    fn recovery_lasts_from_the_retransmission_to_the_ack_of_all_earlier_data() {
+        let mut story = Story::new();
+        (0..4).for_each(|number| story.send(1, number, false));
+        story.ack(11, 1, true);
+        story.send(11, 1, true);
+        story.ack(31, 4, false);
+        // The pacing timer delays the next segment.
+        story.send(36, 4, false);
+        assert_eq!(story.ms(Limit::Recovery), 20, "{:?}", story.timeline.bins());
     }
 }
