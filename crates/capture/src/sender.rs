@@ -100,6 +100,9 @@ pub(crate) struct Sender {
     repair: Option<Repair>,
     /// Time at which a loss recovery ended since the latest segment.
     repaired: Option<u64>,
+    /// Time at which ACKs began a loss recovery whose retransmission has not passed the point of capture.
+    broken: Option<u64>,
+    mss: u32,
     rounds: Rounds,
     /// True if ACKs waited for longer than data before the latest segment; `None` before the first ACK of data.
     acks_late: Option<bool>,
@@ -209,6 +212,8 @@ impl Sender {
             suspect: None,
             repair: None,
             repaired: None,
+            broken: None,
+            mss: 0,
             rounds,
             acks_late: None,
             sacked: 0,
@@ -272,6 +277,7 @@ impl Sender {
             self.acks_since += 1;
             self.last_ack = self.last_ack.max((arriving.at + near).min(now));
             self.sacked = arriving.sacked;
+            self.find_break();
             if arriving.ack.after(self.acked) {
                 let before = self.acked;
                 if self.first_window == 0 {
@@ -307,6 +313,16 @@ impl Sender {
         }
     }
 
+    /// Finds the begin of a loss recovery from the ACKs: the retransmission may be lost before the point of capture.
+    fn find_break(&mut self) {
+        // RFC 6675, section 5: the first segment is lost if three segments above it have arrived.
+        if self.sacked == 0 || self.repair.is_some() {
+            self.broken = None;
+        } else if self.mss > 0 && self.sacked >= 3 * self.mss {
+            self.broken.get_or_insert(self.last_ack);
+        }
+    }
+
     /// Records a segment and attributes the time before it to a limit. Returns true if a loss recovery begins.
     pub(crate) fn sends(&mut self, segment: Sending, waits: &Waits, timeline: &mut Timeline) -> bool {
         // If the point of capture is far from the sender, the sender's response time is uncertain by one timestamp tick
@@ -336,7 +352,7 @@ impl Sender {
             }
         }
         self.acks_late = (self.first_window > 0).then(|| waits.are_of_acks());
-        self.last_send = segment.at;
+        (self.last_send, self.mss) = (segment.at, segment.mss);
         self.find_lost_end(&segment);
         if segment.end.after(self.next) {
             self.next = segment.end;
@@ -434,6 +450,12 @@ impl Sender {
         if let Some(end) = self.repaired {
             timeline.held(Limit::Recovery, from, end.min(to));
             from = from.max(end.min(to));
+        }
+        if let Some(begin) = self.broken {
+            let begin = begin.clamp(from, to);
+            timeline.held(limit, from, begin);
+            timeline.held(Limit::Recovery, begin, to);
+            return;
         }
         if !segment.again && matches!(limit, Limit::Application | Limit::ReceiveWindow | Limit::ReceiverStall) {
             self.rounds.spoiled = true;
@@ -565,9 +587,9 @@ mod tests {
             Story { sender: Sender::new(Seq::new(0)), timeline: Timeline::new(MS), waits }
         }
 
-        /// The ACK of `acked` segments arrives at `ms`, with one segment reported by SACK if `sacks` is true.
-        fn ack(&mut self, ms: u64, acked: u32, sacks: bool) {
-            let (ack, sacked) = (Seq::new(acked * MSS), u32::from(sacks) * MSS);
+        /// The ACK of `acked` segments arrives at `ms`. SACK blocks report `sacked` segments.
+        fn ack(&mut self, ms: u64, acked: u32, sacked: u32) {
+            let (ack, sacked) = (Seq::new(acked * MSS), sacked * MSS);
             self.sender.acked(Arriving { at: ms * MS, value: None, ack, window: 60_000, sacked, rtt: None });
         }
 
@@ -590,7 +612,7 @@ mod tests {
         for number in 0..4 {
             // ACKs wait for longer than data from the third segment on, so only the last gap counts.
             story.waits.acks = if number < 2 { 0 } else { 15 * MS };
-            story.ack(1 + 20 * u64::from(number), number, false);
+            story.ack(1 + 20 * u64::from(number), number, 0);
             story.send(1 + 20 * u64::from(number), number, false);
         }
         assert_eq!(story.ms(Limit::AckPath), 20);
@@ -599,12 +621,25 @@ mod tests {
     #[test]
     fn recovery_lasts_from_the_retransmission_to_the_ack_of_all_earlier_data() {
         let mut story = Story::new();
-        (0..4).for_each(|number| story.send(1, number, false));
-        story.ack(11, 1, true);
+        (0..5).for_each(|number| story.send(1, number, false));
+        story.ack(11, 1, 3);
         story.send(11, 1, true);
-        story.ack(31, 4, false);
+        story.ack(31, 5, 0);
         // The pacing timer delays the next segment.
-        story.send(36, 4, false);
+        story.send(36, 5, false);
         assert_eq!(story.ms(Limit::Recovery), 20, "{:?}", story.timeline.bins());
+    }
+
+    #[test]
+    fn recovery_begins_with_the_ack_that_reports_three_segments_above_a_hole() {
+        let mut story = Story::new();
+        (0..5).for_each(|number| story.send(1, number, false));
+        story.ack(11, 1, 2);
+        story.send(11, 5, false);
+        story.ack(21, 1, 3);
+        // The retransmission is lost before the point of capture.
+        story.send(26, 6, false);
+        story.send(31, 1, true);
+        assert_eq!(story.ms(Limit::Recovery), 10, "{:?}", story.timeline.bins());
     }
 }
