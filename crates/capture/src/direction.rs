@@ -4,6 +4,7 @@
 use crate::ack_path::AckPath;
 use crate::clock::Clock;
 use crate::flight::Flight;
+use crate::limit::Limit;
 use crate::load::{Hosts, Loads, Towards};
 use crate::losses::{Losses, Revealed};
 use crate::occupancy::Occupancy;
@@ -454,14 +455,14 @@ impl Direction {
     /// pacing (`shows_pacing` is false), or if the window limited the sender for at least as long as pacing.
     pub fn judged(&self, shows_pacing: bool) -> Vec<Bin> {
         let bins = self.timeline.as_ref().map_or(&[][..], |timeline| timeline.bins());
-        bins.iter().map(|bin| bin.with_pacing_settled(shows_pacing)).collect()
+        Bin::settled(bins, shows_pacing)
     }
 
     /// Merges the measurements after the time `at`, in nanoseconds of the file's clock, into one bin with its final
     /// limits. Returns the start of the bin and the bin; `None` if no packet has passed since `at`.
     pub fn latest(&self, at: u64, shows_pacing: bool) -> Option<(u64, Bin)> {
         let (begin, bin) = self.timeline.as_ref()?.since(at)?;
-        Some((begin, bin.with_pacing_settled(shows_pacing)))
+        Some((begin, bin.with_pacing_settled(shows_pacing, Limit::Avoidance)))
     }
 
     /// Frees the memory that only an open connection needs.

@@ -55,6 +55,9 @@ impl Default for Bin {
     }
 }
 
+/// The limits that apply while the congestion window is full.
+const BY_WINDOW: [Limit; 3] = [Limit::SlowStart, Limit::Avoidance, Limit::AckPath];
+
 impl Bin {
     /// Returns the limit that applied for the longest time in this bin, and its share of the attributed time. `None` if
     /// no time is attributed.
@@ -64,18 +67,37 @@ impl Bin {
         (total > 0).then(|| (Limit::ALL[place], *longest as f64 / total as f64))
     }
 
+    /// Returns the limit that applied for the longest time while the congestion window was full; `None` if the window
+    /// was never full.
+    fn window_limit(&self) -> Option<Limit> {
+        let held = BY_WINDOW.into_iter().filter(|limit| self.limits[*limit as usize] > 0);
+        held.max_by_key(|limit| self.limits[*limit as usize])
+    }
+
+    /// Returns copies of successive bins with settled pacing: see [`Bin::with_pacing_settled`].
+    pub(crate) fn settled(bins: &[Bin], shows_pacing: bool) -> Vec<Bin> {
+        let mut before = Limit::SlowStart;
+        let settle = |bin: &Bin| {
+            let settled = bin.with_pacing_settled(shows_pacing, before);
+            // Loss recovery ends slow start.
+            let repairs = bin.limits[Limit::Recovery as usize] > 0;
+            before = if repairs { Limit::Avoidance } else { bin.window_limit().unwrap_or(before) };
+            settled
+        };
+        bins.iter().map(settle).collect()
+    }
+
     /// Returns a copy in which the times of pacing and of a full congestion window are added up. The sum counts as the
-    /// limit that applied for longer, or as a full window if `shows_pacing` is false.
-    pub(crate) fn with_pacing_settled(&self, shows_pacing: bool) -> Bin {
-        const BY_WINDOW: [Limit; 3] = [Limit::SlowStart, Limit::Avoidance, Limit::AckPath];
+    /// limit that applied for longer, or as a full window if `shows_pacing` is false. If the window never limited the
+    /// sender in this bin, it counts as limiting in the same way as `before`.
+    pub(crate) fn with_pacing_settled(&self, shows_pacing: bool, before: Limit) -> Bin {
         let mut bin = *self;
         let pacing = self.limits[Limit::Pacing as usize];
-        let longest =
-            BY_WINDOW.into_iter().max_by_key(|limit| self.limits[*limit as usize]).unwrap_or(Limit::Avoidance);
+        let longest = self.window_limit().unwrap_or(before);
         let by_window: u64 = BY_WINDOW.into_iter().map(|limit| self.limits[limit as usize]).sum();
         if !shows_pacing || pacing <= by_window {
             bin.limits[Limit::Pacing as usize] = 0;
-            bin.limits[if by_window == 0 { Limit::Avoidance } else { longest } as usize] += pacing;
+            bin.limits[longest as usize] += pacing;
         } else if longest != Limit::AckPath {
             BY_WINDOW.into_iter().for_each(|limit| bin.limits[limit as usize] = 0);
             bin.limits[Limit::Pacing as usize] = pacing + by_window;
@@ -307,6 +329,19 @@ mod tests {
         settle_bbr(&mut bins, 1_000_000_000, 1_448, false);
         let last = bins[bins.len() - 1].limits;
         (last[Limit::Pacing as usize], last[Limit::Avoidance as usize] + last[Limit::AckPath as usize])
+    }
+
+    #[test]
+    fn a_bin_without_a_full_window_counts_like_the_bin_before_it_until_a_recovery() {
+        let of = |limits: &[Limit]| {
+            let mut bin = Bin::default();
+            limits.iter().for_each(|limit| bin.limits[*limit as usize] = 50);
+            bin
+        };
+        let bins = [of(&[Limit::SlowStart]), of(&[Limit::Pacing]), of(&[Limit::Recovery]), of(&[Limit::Pacing])];
+        let settled = Bin::settled(&bins, false);
+        assert_eq!(settled[1].limits[Limit::SlowStart as usize], 50);
+        assert_eq!(settled[3].limits[Limit::Avoidance as usize], 50);
     }
 
     #[test]
