@@ -245,6 +245,13 @@ impl Connection {
         [between(syn, answer), between(answer, last)]
     }
 
+    /// Returns the RTT of the handshake on the whole path, in nanoseconds. `None` if the capture lacks a packet of the
+    /// handshake, or after a retransmission.
+    pub fn handshake_rtt(&self) -> Option<u64> {
+        let [far, near] = self.handshake_rtts();
+        Some(far? + near?)
+    }
+
     /// Returns the minimum RTTs from the point of capture to the receiver and to the sender of `sender`'s data, in
     /// nanoseconds.
     pub fn halves(&self, sender: usize) -> [Option<u64>; 2] {

@@ -6,6 +6,7 @@
 
 use crate::replay::{Compared, replay};
 use crate::steps::{Loss, Step};
+use lopsided_core::Duration;
 use lopsided_tcp::ByteCounting;
 use std::f64::consts::PI;
 
@@ -263,6 +264,7 @@ pub struct Guess {
 ///
 /// - `mss`: payload of a full segment in bytes.
 /// - `start`: segments in the initial window; 0 if unknown.
+/// - `handshake`: RTT of the handshake on the whole path; `None` if unknown.
 /// - `pacing`: share of the time in which the sender paced; 0 if unknown.
 ///
 /// # Examples
@@ -271,9 +273,9 @@ pub struct Guess {
 /// use lopsided_capture::guess;
 ///
 /// // Nothing can be inferred from an empty log.
-/// assert_eq!(guess(&[], 1448, 10, 0.0).0.name, "unknown");
+/// assert_eq!(guess(&[], 1448, 10, None, 0.0).0.name, "unknown");
 /// ```
-pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<Fit>) {
+pub fn guess(steps: &[Step], mss: u32, start: u32, handshake: Option<Duration>, pacing: f64) -> (Guess, Vec<Fit>) {
     let factor = median(&factors(steps));
     let unknown = Guess { name: "unknown", probability: 1.0, factor };
     let signs = bbr_signs(steps, mss, pacing);
@@ -286,7 +288,7 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
     let once = ONCE_PER_ACK[usize::from(start == 0 || start >= LINUX_START)];
     let linux = KNOWN.into_iter().map(|(name, prior)| (name, ByteCounting::Delivered, prior));
     for (name, counting, prior) in linux.chain([("reno", ByteCounting::AcksThroughThreshold, once)]) {
-        let found = replay(name, counting, steps, mss).unwrap_or_default();
+        let found = replay(name, counting, steps, mss, handshake).unwrap_or_default();
         compared = compared.max(found.len());
         fits.push(Fit::of(name, &found));
         priors.push(prior);

@@ -60,8 +60,14 @@ enum Stage {
 }
 
 /// Returns the comparisons of one congestion control; `None` if the name is unknown. `counting` is the rule by which
-/// the stack counts ACKs.
-pub fn replay(name: &str, counting: ByteCounting, steps: &[Step], mss: u32) -> Option<Vec<Compared>> {
+/// the stack counts ACKs. `handshake` is the RTT of the handshake on the whole path: the sender's first RTT sample.
+pub fn replay(
+    name: &str,
+    counting: ByteCounting,
+    steps: &[Step],
+    mss: u32,
+    handshake: Option<Duration>,
+) -> Option<Vec<Compared>> {
     let mss = u64::from(mss.max(1));
     let setup = Setup {
         initial_window: Bytes::new(10 * mss),
@@ -72,7 +78,8 @@ pub fn replay(name: &str, counting: ByteCounting, steps: &[Step], mss: u32) -> O
         tick: Duration::from_millis(4),
         seed: 1,
     };
-    let rtt = steps.iter().find(|step| step.rtt_us > 0).map(|step| Duration::from_micros(u64::from(step.rtt_us)));
+    let first = steps.iter().find(|step| step.rtt_us > 0);
+    let rtt = handshake.or(first.map(|step| Duration::from_micros(u64::from(step.rtt_us))));
     let path = PathState {
         mss: Bytes::new(mss),
         in_flight: Bytes::ZERO,

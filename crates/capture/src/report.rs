@@ -6,6 +6,7 @@ use crate::control::{Guess, guess};
 use crate::limit::Limit;
 use crate::load::Loads;
 use crate::timeline::{Bin, settle_bbr};
+use lopsided_core::Duration;
 
 /// An ACK is compressed if it acknowledges data at more than this multiple of the link's rate.
 const COMPRESSED: f64 = 2.0;
@@ -88,7 +89,8 @@ impl Report {
         let active = direction.last_ack.saturating_sub(direction.first_data.unwrap_or(0)) as f64 * 1e-9;
         let stretch = path.stretch as f64 / path.advancing as f64;
         let (mss, start) = (direction.full_segment(), direction.start_segments());
-        let (control, _) = guess(direction.steps(), mss, start, shares[Limit::Pacing as usize]);
+        let handshake = connection.handshake_rtt().map(Duration::from_nanos);
+        let (control, _) = guess(direction.steps(), mss, start, handshake, shares[Limit::Pacing as usize]);
         if control.name == "bbr" {
             let width = direction.timeline.as_ref().map_or(0, |timeline| timeline.width());
             settle_bbr(&mut bins, width, mss, vantage == Vantage::Sender);

@@ -1,6 +1,7 @@
 //! Infers the congestion control from the ACK log of a connection whose congestion window is known.
 
 use lopsided_capture::{Loss, Step, guess};
+use lopsided_core::Duration;
 
 const MSS: u32 = 1448;
 const RTT_US: u32 = 40_000;
@@ -46,7 +47,7 @@ fn sawtooth(least: u32, most: u32, growth: u32) -> Vec<Step> {
 
 #[test]
 fn growth_by_one_segment_per_rtt_and_halving_after_a_loss_is_reno() {
-    let (found, fits) = guess(&sawtooth(20, 40, 1), MSS, 10, 0.0);
+    let (found, fits) = guess(&sawtooth(20, 40, 1), MSS, 10, None, 0.0);
     assert_eq!(found.name, "reno", "{fits:?}");
     assert!((0.5..0.6).contains(&found.factor), "{}", found.factor);
 }
@@ -78,18 +79,31 @@ fn growth_once_per_ack_is_reno_and_less_probable_after_a_large_initial_window() 
     // If the window of 4.4BSD equals the threshold of 16 segments, it grows once more as in slow start. The log
     // therefore starts at 17 segments.
     let steps = slow_sawtooth(17, 32);
-    let (small, fits) = guess(&steps, MSS, 4, 0.0);
+    let (small, fits) = guess(&steps, MSS, 4, None, 0.0);
     assert_eq!(small.name, "reno", "{fits:?}");
-    let (large, fits) = guess(&steps, MSS, 10, 0.0);
+    let (large, fits) = guess(&steps, MSS, 10, None, 0.0);
     assert!(large.probability < 0.96 * small.probability, "{fits:?}");
     // Each of the six periods counts as evidence against HighSpeed, because Reno's windows match exactly.
     assert!(large.probability > 0.9, "{fits:?}");
     assert_eq!(fits[1].name, "highspeed", "{fits:?}");
 }
 
+/// Hybla sets its growth from the minimum smoothed RTT, and Linux's first RTT sample is the handshake's.
+#[test]
+fn hybla_grows_like_reno_if_the_rtt_of_the_handshake_is_25_ms() {
+    let growth = |handshake| {
+        let (_, fits) = guess(&sawtooth(20, 40, 1), MSS, 10, handshake, 0.0);
+        fits.iter().find(|fit| fit.name == "hybla").expect("Hybla is replayed").growth
+    };
+    // Hybla counts growth in units of 1/128 segment, so its window differs slightly from Reno's.
+    let (with, without) = (growth(Some(Duration::from_millis(25))), growth(None));
+    // Without the handshake, the first RTT is 40 ms.
+    assert!(with < 2.0 && without > 4.0, "{with} {without}");
+}
+
 #[test]
 fn a_reduction_to_seven_eighths_after_a_loss_is_scalable() {
-    let (found, fits) = guess(&sawtooth(70, 80, 1), MSS, 10, 0.0);
+    let (found, fits) = guess(&sawtooth(70, 80, 1), MSS, 10, None, 0.0);
     // On a path without a queue, YeAH has the same window.
     let names = [fits[0].name, fits[1].name];
     assert!(names.contains(&"scalable") && names.contains(&"yeah"), "{fits:?}");
@@ -106,7 +120,7 @@ fn reductions_are_compared_even_if_each_round_trip_ends_with_a_loss() {
         window -= window / 8;
         round(&mut steps, window, true);
     }
-    let (_, fits) = guess(&steps, MSS, 10, 0.0);
+    let (_, fits) = guess(&steps, MSS, 10, None, 0.0);
     let names = [fits[0].name, fits[1].name];
     assert!(names.contains(&"scalable") && fits[0].reductions >= 8, "{fits:?}");
 }
@@ -114,14 +128,14 @@ fn reductions_are_compared_even_if_each_round_trip_ends_with_a_loss() {
 #[test]
 fn a_window_that_losses_reduce_too_much_is_named_after_the_best_fit() {
     // Several losses in one recovery reduce the window by more than one reduction of the congestion control.
-    let (found, fits) = guess(&sawtooth(16, 40, 1), MSS, 10, 0.0);
+    let (found, fits) = guess(&sawtooth(16, 40, 1), MSS, 10, None, 0.0);
     assert_eq!(found.name, fits[0].name, "{fits:?}");
     assert!(fits[0].reduction > 1.0 && fits[0].growth < 0.3, "{fits:?}");
 }
 
 #[test]
 fn a_window_that_fits_no_congestion_control_is_unknown() {
-    let (found, fits) = guess(&sawtooth(40, 76, 4), MSS, 10, 0.0);
+    let (found, fits) = guess(&sawtooth(40, 76, 4), MSS, 10, None, 0.0);
     assert_eq!(found.name, "unknown", "{fits:?}");
 }
 
@@ -141,7 +155,7 @@ fn growth_that_slows_down_as_the_queue_fills_is_ledbat() {
         window /= 2.0;
         round(&mut steps, window as u32, true);
     }
-    let (found, fits) = guess(&steps, MSS, 2, 0.0);
+    let (found, fits) = guess(&steps, MSS, 2, None, 0.0);
     assert_eq!(found.name, "ledbat", "{fits:?}");
 }
 
@@ -153,7 +167,7 @@ fn a_flight_that_shrinks_without_losses_is_bbr() {
             round(&mut steps, segments, false);
         }
     }
-    let (found, fits) = guess(&steps, MSS, 10, 0.0);
+    let (found, fits) = guess(&steps, MSS, 10, None, 0.0);
     assert_eq!(found.name, "bbr", "{fits:?}");
 }
 
@@ -169,9 +183,9 @@ fn probes(top: u32) -> Vec<Step> {
 
 #[test]
 fn a_constant_flight_with_probes_of_a_quarter_is_bbr() {
-    let (found, fits) = guess(&probes(50), MSS, 10, 0.0);
+    let (found, fits) = guess(&probes(50), MSS, 10, None, 0.0);
     assert_eq!(found.name, "bbr", "{fits:?}");
-    let (smaller, fits) = guess(&probes(46), MSS, 10, 0.0);
+    let (smaller, fits) = guess(&probes(46), MSS, 10, None, 0.0);
     assert_ne!(smaller.name, "bbr", "{fits:?}");
 }
 
@@ -183,7 +197,7 @@ fn a_flight_of_four_segments_for_200_ms_every_ten_seconds_is_bbr() {
             let is_probe = number % rounds >= rounds - 6;
             round(&mut steps, if is_probe { segments } else { 12 }, false);
         }
-        guess(&steps, MSS, 10, 0.0)
+        guess(&steps, MSS, 10, None, 0.0)
     };
     let (found, fits) = with_probes_every(250, 4);
     assert_eq!(found.name, "bbr", "{fits:?}");
@@ -195,9 +209,9 @@ fn a_flight_of_four_segments_for_200_ms_every_ten_seconds_is_bbr() {
 
 #[test]
 fn a_sender_that_paces_is_not_bbr_if_its_windows_follow_another_congestion_control() {
-    let (reno, fits) = guess(&sawtooth(20, 40, 1), MSS, 10, 0.9);
+    let (reno, fits) = guess(&sawtooth(20, 40, 1), MSS, 10, None, 0.9);
     assert_eq!(reno.name, "reno", "{fits:?}");
-    let (other, fits) = guess(&sawtooth(40, 76, 4), MSS, 10, 0.9);
+    let (other, fits) = guess(&sawtooth(40, 76, 4), MSS, 10, None, 0.9);
     assert_eq!(other.name, "bbr", "{fits:?}");
 }
 
@@ -205,7 +219,7 @@ fn a_sender_that_paces_is_not_bbr_if_its_windows_follow_another_congestion_contr
 fn a_congestion_control_is_named_only_if_its_probability_is_at_least_half() {
     let mut doubtful = 0;
     for least in [56, 60, 62, 64, 66, 68, 70, 72] {
-        let (found, fits) = guess(&sawtooth(least, 80, 1), MSS, 10, 0.0);
+        let (found, fits) = guess(&sawtooth(least, 80, 1), MSS, 10, None, 0.0);
         assert_eq!(found.name != "unknown", fits[0].probability >= 0.5, "{least}: {fits:?}");
         // The remaining probability is the probability of an unlisted congestion control.
         let unlisted = 1.0 - fits.iter().map(|fit| fit.probability).sum::<f64>();
