@@ -127,6 +127,9 @@ impl Shadow {
         if let Some((loss, flight)) = step.loss {
             self.compare_early(steps, place);
             self.lose(step, loss, flight);
+            // The recovery reduces the data in flight to the threshold.
+            let reduced = self.control.ssthresh().unwrap_or(self.control.cwnd());
+            self.path.in_flight = self.path.in_flight.min(reduced);
         }
     }
 
@@ -147,6 +150,8 @@ impl Shadow {
             left -= bytes;
             let delivered = Bytes::new(if is_new { bytes } else { self.mss });
             let prior = self.path.in_flight;
+            // The sender has filled its window when the ACK arrives.
+            self.path.nxt = self.path.nxt.max(self.path.una + prior.get());
             self.path.una += bytes;
             self.path.delivered += Bytes::new(bytes);
             let since = u64::from(until_us.saturating_sub(step.at_us)) * number / count;
@@ -177,7 +182,6 @@ impl Shadow {
         if step.flight_bytes > 0 {
             self.path.in_flight = Bytes::new(u64::from(step.flight_bytes));
         }
-        self.path.nxt = self.path.nxt.max(self.path.una + self.path.in_flight.get());
     }
 
     fn compare(&mut self, steps: &[Step], place: usize) {

@@ -37,6 +37,9 @@ fn sawtooth(least: u32, most: u32, growth: u32) -> Vec<Step> {
     for _ in 0..8 {
         for segments in (least..=most).step_by(growth as usize) {
             round(&mut steps, segments, false);
+            // The last ACK of the round trip increases the window.
+            let last = steps.last_mut().expect("a step");
+            last.flight_bytes = most.min(segments + growth) * MSS;
         }
         let last = steps.last_mut().expect("a round trip before the loss");
         last.loss = Some((Loss::Fast, most * MSS));
@@ -99,6 +102,15 @@ fn hybla_grows_like_reno_if_the_rtt_of_the_handshake_is_25_ms() {
     let (with, without) = (growth(Some(Duration::from_millis(25))), growth(None));
     // Without the handshake, the first RTT is 40 ms.
     assert!(with < 2.0 && without > 4.0, "{with} {without}");
+}
+
+/// Vegas grows by one segment at the end of each round trip if the RTT shows no queue. A round trip ends when the data in
+/// flight at its start is acknowledged.
+#[test]
+fn vegas_counts_round_trips_by_the_reduced_flight_after_a_loss() {
+    let (_, fits) = guess(&sawtooth(100, 200, 1), MSS, 10, None, 0.0);
+    let vegas = fits.iter().find(|fit| fit.name == "vegas").expect("Vegas is replayed");
+    assert!(vegas.reduction < 0.1 && vegas.growth < 0.1, "{vegas:?}");
 }
 
 #[test]
