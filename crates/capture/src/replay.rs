@@ -142,6 +142,7 @@ impl Shadow {
             self.path.srtt = self.path.srtt.map(|srtt| (srtt * 7 + rtt) / 8).or(Some(rtt));
             self.path.min_rtt = self.path.min_rtt.map(|least| least.min(rtt)).or(Some(rtt));
         }
+        let later = rtt.map(|_| Duration::from_micros(step.later_rtt_us()));
         let mut left = u64::from(step.acked_bytes);
         for number in 0..count {
             // Duplicate ACKs come first, because the ACK that fills the hole ends the recovery.
@@ -162,8 +163,8 @@ impl Shadow {
                 predicted: !step.repairs && is_new,
                 told: false,
                 may_raise: is_new,
-                rtt,
-                newest_rtt: rtt,
+                rtt: if number == 0 { rtt } else { later },
+                newest_rtt: if number == 0 { rtt } else { later },
                 maybe_delayed: false,
                 forward_ms: None,
                 prior_in_flight: prior,

@@ -37,10 +37,22 @@ pub struct Step {
     pub slow_start: bool,
     /// Minimum RTT of the whole path in this step, in microseconds; 0 without a sample.
     pub rtt_us: u32,
+    /// Sum of the RTT samples in this step, in microseconds.
+    pub rtt_sum_us: u64,
+    /// Number of RTT samples in this step.
+    pub rtts: u16,
     /// Largest flight after a segment outside loss recovery, in bytes; 0 without such a segment.
     pub flight_bytes: u32,
     /// A loss that ends this step, and the flight in bytes at that time.
     pub loss: Option<(Loss, u32)>,
+}
+
+impl Step {
+    /// Returns the mean of the RTT samples in this step without the minimum, in microseconds.
+    pub(crate) fn later_rtt_us(&self) -> u64 {
+        let least = u64::from(self.rtt_us);
+        (self.rtt_sum_us.saturating_sub(least)).checked_div(u64::from(self.rtts.saturating_sub(1))).unwrap_or(least)
+    }
 }
 
 /// Log of the ACKs of one sender.
@@ -81,6 +93,8 @@ impl Steps {
         let count = if bytes > 0 { &mut step.acks } else { &mut step.duplicates };
         *count = count.saturating_add(1);
         let rtt_us = u32::try_from(rtt / 1000).unwrap_or(u32::MAX);
+        step.rtt_sum_us += u64::from(rtt_us);
+        step.rtts = step.rtts.saturating_add(u16::from(rtt_us > 0));
         if rtt_us > 0 && (step.rtt_us == 0 || rtt_us < step.rtt_us) {
             step.rtt_us = rtt_us;
         }
@@ -130,5 +144,22 @@ impl Steps {
     /// Frees the unused capacity.
     pub(crate) fn close(&mut self) {
         self.steps.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_separates_the_minimum_rtt_from_the_mean_of_the_other_samples() {
+        let mut steps = Steps::default();
+        for (at, rtt_ms) in [(0, 12), (1, 10), (2, 16), (3, 0)] {
+            steps.acked(at, 1448, rtt_ms * 1_000_000);
+        }
+        let [step] = steps.all() else { panic!("all ACKs are in one step: {:?}", steps.all()) };
+        assert_eq!((step.rtt_us, step.later_rtt_us()), (10_000, 14_000));
+        let first = Step { rtt_us: 10_000, rtt_sum_us: 10_000, rtts: 1, ..Step::default() };
+        assert_eq!(first.later_rtt_us(), 10_000);
     }
 }
