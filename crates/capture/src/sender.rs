@@ -31,6 +31,8 @@ const PACING_SHARE: f64 = 0.25;
 /// Largest number of segments at the end of a flight whose loss before the point of capture is recognized. In slow start,
 /// a delayed ACK of two segments releases four.
 const LONGEST_END: u32 = 4;
+/// If the receiver reports this number of segments above a hole, the sender begins a recovery (RFC 6675, DupThresh).
+const REVEALING: u32 = 3;
 /// Smallest growth factor of the flight per round trip in slow start. Delayed ACKs keep the factor below 2.
 const GROWTH: f64 = 1.3;
 
@@ -338,7 +340,7 @@ impl Sender {
             // The ACK that begins a loss recovery also releases the retransmission, so the gap before the
             // retransmission precedes the recovery.
             let limit = self.limit(&segment, slack, waits);
-            begins |= self.begin_repair(&segment, timer);
+            begins |= self.begin_repair(&segment, timer, waits.near > AT_ONCE);
             // If the loss occurred before the point of capture, the capture contains only the retransmission, which
             // looks like new data.
             let beyond = waits.near > AT_ONCE;
@@ -398,10 +400,15 @@ impl Sender {
     }
 
     /// Begins a loss recovery if `segment` is a retransmission. A timeout (`timer`) replaces a recovery in progress.
-    fn begin_repair(&mut self, segment: &Sending, timer: bool) -> bool {
-        if !segment.again {
+    ///
+    /// If the capture was not taken near the sender (`beyond`), the first retransmission may be lost before the point of
+    /// capture. The recovery then begins at the first segment after the ACK that reveals the loss.
+    fn begin_repair(&mut self, segment: &Sending, timer: bool, beyond: bool) -> bool {
+        let is_revealed = beyond && self.repair.is_none() && self.sacked >= REVEALING * segment.mss;
+        if !segment.again && !is_revealed {
             return false;
         }
+        let resent = if segment.again { segment.end } else { self.acked + segment.mss };
         self.slow_start_end = self.slow_start_end.or(Some(SlowStartEnd::Loss));
         let flight = self.in_flight();
         let first = self.repair.is_none();
@@ -416,10 +423,10 @@ impl Sender {
         } else if first {
             self.recoveries += 1;
             self.rounds.slow_start = false;
-            self.repair = Some(Repair { point: self.next, resent: segment.end, only_resends: true });
+            self.repair = Some(Repair { point: self.next, resent, only_resends: true });
         }
         if let Some(repair) = &mut self.repair {
-            repair.resent = segment.end.later_of(repair.resent);
+            repair.resent = resent.later_of(repair.resent);
         }
         first || timer
     }

@@ -6,3 +6,4 @@ mod files;
 mod hostile;
 mod limits;
 mod story;
+mod upstream;
