@@ -65,12 +65,11 @@ const UNLISTED: f64 = -5.0;
 const UNLISTED_REDUCTION: f64 = 2.5;
 const UNLISTED_GROWTH: f64 = 2.0;
 /// BBR does not follow the windows of a congestion control that reacts to losses: no simulated view of BBR (198) matches
-/// one of them with errors below `MATCHES` and `DIFFERS` in at least `FOLLOWS` losses and periods. No view (81) matches one
-/// of them in at least `REDUCES` losses with an error below `EXACTLY`.
+/// one of them with errors below `MATCHES` and `DIFFERS` in at least `FOLLOWS` losses and periods. No view (189) matches
+/// one of them in at least `FOLLOWS` losses with an error below `EXACTLY`.
 const MATCHES: f64 = 1.0;
 const DIFFERS: f64 = 0.5;
 const FOLLOWS: usize = 4;
-const REDUCES: usize = 8;
 const EXACTLY: f64 = 0.3;
 /// Minimum width in segments of the uniform distribution over all flights (`Noise::anywhere`). For larger windows, the
 /// width is the window.
@@ -166,9 +165,8 @@ impl Fit {
 
     /// Returns true if the windows match after losses and between losses. See `FOLLOWS`.
     fn is_followed(&self) -> bool {
-        let is_often = self.reductions >= FOLLOWS && self.periods >= FOLLOWS;
-        let is_exact = self.reductions >= REDUCES && self.reduction < EXACTLY;
-        is_exact || is_often && self.reduction < MATCHES && self.growth < DIFFERS
+        let matches = self.periods >= FOLLOWS && self.reduction < MATCHES && self.growth < DIFFERS;
+        self.reductions >= FOLLOWS && (matches || self.reduction < EXACTLY)
     }
 
     /// Returns the natural logarithm of the likelihood of a congestion control that is not listed.
