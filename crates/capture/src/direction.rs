@@ -211,7 +211,7 @@ impl Direction {
         }
         self.ahead = peer.ahead.unwrap_or(0);
         let released = self.ways.released(at);
-        let again = flight.released(Time::from_nanos(at), Time::from_nanos(released), start, end);
+        let again = flight.record(Time::from_nanos(at), Time::from_nanos(released), start, end);
         self.data_segments += 1;
         self.data_bytes += u64::from(segment.len);
         self.data_wire_bytes += u64::from(segment.ip_len);

@@ -123,12 +123,12 @@ impl Flight {
 
     /// Records a segment. Returns `None` for new data. For retransmitted data, returns the earlier state of the data.
     pub fn sent(&mut self, at: Time, start: Seq, end: Seq) -> Option<Again> {
-        self.released(at, at, start, end)
+        self.record(at, at, start, end)
     }
 
     /// Like [`Flight::sent`]. `released_at` is the time at which the ACK that released the segment passed the point of
     /// capture.
-    pub(crate) fn released(&mut self, at: Time, released_at: Time, start: Seq, end: Seq) -> Option<Again> {
+    pub(crate) fn record(&mut self, at: Time, released_at: Time, start: Seq, end: Seq) -> Option<Again> {
         if !start.before(self.next) {
             self.held.push_back(Sent { start, end, at, released_at, again_at: None, sacked: false });
             self.next = end;
@@ -253,6 +253,22 @@ mod tests {
         sent(&mut flight, 6, 8);
         assert_eq!(rtt(&mut flight, 650), None);
         assert_eq!(rtt(&mut flight, 700), Some(Duration::from_millis(2)));
+    }
+
+    #[test]
+    fn the_rtt_of_the_whole_path_begins_at_the_ack_that_released_the_segment() {
+        let seq = |number: u32| Seq::new(100 * number);
+        let mut flight = Flight::new(seq(0));
+        flight.record(at(10), at(4), seq(0), seq(1));
+        flight.record(at(11), at(6), seq(1), seq(2));
+        let covered = flight.acked_to(at(30), seq(1)).expect("this ACK is new");
+        assert_eq!(
+            (covered.rtt, covered.whole_rtt),
+            (Some(Duration::from_millis(20)), Some(Duration::from_millis(26)))
+        );
+        flight.record(at(12), at(8), seq(2), seq(3));
+        let sacked = flight.sacked(at(32), seq(2), seq(3)).expect("this SACK block is new");
+        assert_eq!((sacked.rtt, sacked.whole_rtt), (Some(Duration::from_millis(20)), Some(Duration::from_millis(24))));
     }
 
     #[test]

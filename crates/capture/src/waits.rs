@@ -295,6 +295,21 @@ mod tests {
     }
 
     #[test]
+    fn an_ack_releases_the_segment_that_echoes_its_timestamp_unless_the_sender_was_idle() {
+        let mut ways = after([10 * MS, 10 * MS]);
+        ways.ack_passed(100 * MS, Some(1), Some(0));
+        ways.data_passed(123 * MS, Some(1), Some(0), true);
+        assert_eq!(ways.released(123 * MS), 100 * MS);
+        // The next segment echoes the same timestamp, so the same ACK released the segment.
+        ways.data_passed(124 * MS, Some(1), Some(0), true);
+        assert_eq!(ways.released(124 * MS), 100 * MS);
+        // An idle sender needs no ACK. The segment waited for 2 ms and needed the minimum RTT of 20 ms.
+        ways.ack_passed(130 * MS, Some(2), Some(0));
+        ways.data_passed(190 * MS, Some(2), Some(2 * MS), false);
+        assert_eq!(ways.released(190 * MS), (190 - 20 - 2) * MS);
+    }
+
+    #[test]
     fn the_transmission_time_of_data_does_not_shorten_the_queueing_delay_of_acks() {
         let mut ways = after([10_000, 10_000]);
         ways.ack_passed(100 * MS, Some(1), Some(0));
