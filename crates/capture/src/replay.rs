@@ -11,7 +11,7 @@ use lopsided_tcp::cc::{self, Setup};
 use lopsided_tcp::{Acked, ByteCounting, CaState, Controller, PathState, RateSample, Signal};
 
 /// Maximum number of ACKs of a step in a replay. If the step has more ACKs, they are merged.
-const MOST_ACKS: u64 = 16;
+const MOST_ACKS: u64 = 64;
 /// Number of [`Step`]s in one round trip. A step is a group of ACKs.
 const ROUND: usize = 8;
 /// Minimum number of steps between a recovery and the next loss for a comparison of the reduction.
@@ -112,15 +112,16 @@ impl Shadow {
             self.control.on_recovered(time(step.at_us), &self.path);
             if self.is_linux {
                 // Linux ends the recovery before it passes the ACK to the congestion control, so this ACK already counts
-                // for growth. It newly delivers the segment that filled the hole.
+                // for growth. It newly delivers the segment that filled the hole, and covers the segments above the hole.
                 let last = Step { at_us: step.at_us, acks: 1, acked_bytes: self.mss as u32, ..Step::default() };
-                self.acks(&last, step.at_us);
+                let repair = &steps[place.saturating_sub(1)];
+                self.acks(&last, step.at_us, repair.acked_bytes / u32::from(repair.acks.max(1)));
             }
             let fast = self.stage == Stage::Repairs { fast: true };
             // The window directly after a loss shows the factor by which the congestion control reduces it.
             self.stage = Stage::First { step: place, reduced: fast };
         }
-        self.acks(step, steps.get(place + 1).map_or(step.at_us, |next| next.at_us));
+        self.acks(step, steps.get(place + 1).map_or(step.at_us, |next| next.at_us), 0);
         if !step.repairs {
             self.compare(steps, place);
         }
@@ -133,8 +134,9 @@ impl Shadow {
         }
     }
 
-    /// Passes the ACKs of a step to the congestion control.
-    fn acks(&mut self, step: &Step, until_us: u32) {
+    /// Passes the ACKs of a step to the congestion control. Each ACK covers the bytes that it newly acknowledges, and at
+    /// least `covered` bytes.
+    fn acks(&mut self, step: &Step, until_us: u32, covered: u32) {
         let duplicates = u64::from(step.duplicates);
         let count = duplicates + u64::from(step.acks).min(MOST_ACKS);
         let rtt = (step.rtt_us > 0).then(|| Duration::from_micros(u64::from(step.rtt_us)));
@@ -159,9 +161,9 @@ impl Shadow {
             let ack = Acked {
                 delivered,
                 cumulative: Bytes::new(bytes),
-                segments: delivered.get().div_ceil(self.mss) as u32,
+                segments: delivered.get().max(u64::from(covered)).div_ceil(self.mss) as u32,
                 predicted: !step.repairs && is_new,
-                told: false,
+                told: covered > 0,
                 may_raise: is_new,
                 rtt: if number == 0 { rtt } else { later },
                 newest_rtt: if number == 0 { rtt } else { later },

@@ -71,8 +71,8 @@ fn slow_sawtooth(least: u32, most: u32) -> Vec<Step> {
     let mut segments = 0;
     for step in &mut steps {
         let before = segments / 2;
-        segments += step.acks;
-        step.acks = segments / 2 - before;
+        segments += u32::from(step.acks);
+        step.acks = (segments / 2 - before) as u16;
     }
     steps
 }
@@ -89,6 +89,35 @@ fn growth_once_per_ack_is_reno_and_less_probable_after_a_large_initial_window() 
     // Each of the six periods counts as evidence against HighSpeed, because Reno's windows match exactly.
     assert!(large.probability > 0.9, "{fits:?}");
     assert_eq!(fits[1].name, "highspeed", "{fits:?}");
+}
+
+/// Hybla counts ACKs, so a replay must not merge the 25 ACKs of a step.
+#[test]
+fn large_windows_grow_once_per_ack() {
+    let (_, fits) = guess(&slow_sawtooth(401, 420), MSS, 10, Some(Duration::from_millis(25)), 0.0);
+    let hybla = fits.iter().find(|fit| fit.name == "hybla").expect("Hybla is replayed");
+    assert!(hybla.growth < 0.5, "{hybla:?}");
+}
+
+/// Linux counts all segments below the cumulative acknowledgement as acknowledged (`pkts_acked`), even if SACK blocks
+/// reported the segments before. Illinois therefore grows by several segments at the end of a recovery.
+#[test]
+fn the_ack_that_ends_a_recovery_covers_the_segments_above_the_hole() {
+    let mut steps = Vec::new();
+    for _ in 0..8 {
+        for segments in 8..=12 {
+            round(&mut steps, segments, false);
+            let last = steps.last_mut().expect("a step");
+            last.flight_bytes = 12.min(segments + 1) * MSS;
+        }
+        steps.last_mut().expect("a step").loss = Some((Loss::Fast, 12 * MSS));
+        round(&mut steps, 0, true);
+        steps.last_mut().expect("a step").acks = 1;
+        steps.last_mut().expect("a step").acked_bytes = 12 * MSS;
+    }
+    let (_, fits) = guess(&steps, MSS, 10, None, 0.0);
+    let error = |name| fits.iter().find(|fit| fit.name == name).expect("a replay").reduction;
+    assert!(error("illinois") < 0.5 && error("reno") > 1.0, "{fits:?}");
 }
 
 /// Hybla sets its growth from the minimum smoothed RTT, and Linux's first RTT sample is the handshake's.
