@@ -325,6 +325,7 @@ impl Direction {
             ack: segment.ack,
             window,
             sacked: flight.sacked_bytes(),
+            delivered: delivered + covered.map_or(0, |covered| covered.delivered),
             rtt: covered.and_then(|covered| covered.whole_rtt).or(sack_rtt).map(|rtt| rtt.as_nanos()),
         });
         if let Some(covered) = covered {

@@ -113,7 +113,8 @@ impl Shadow {
             if self.is_linux {
                 // Linux ends the recovery before it passes the ACK to the congestion control, so this ACK already counts
                 // for growth. It newly delivers the segment that filled the hole, and covers the segments above the hole.
-                let last = Step { at_us: step.at_us, acks: 1, acked_bytes: self.mss as u32, ..Step::default() };
+                let (acked_bytes, delivered_bytes) = (self.mss as u32, self.mss as u32);
+                let last = Step { at_us: step.at_us, acks: 1, acked_bytes, delivered_bytes, ..Step::default() };
                 let repair = &steps[place.saturating_sub(1)];
                 self.acks(&last, step.at_us, repair.acked_bytes / u32::from(repair.acks.max(1)));
             }
@@ -145,13 +146,14 @@ impl Shadow {
             self.path.min_rtt = self.path.min_rtt.map(|least| least.min(rtt)).or(Some(rtt));
         }
         let later = rtt.map(|_| Duration::from_micros(step.later_rtt_us()));
-        let mut left = u64::from(step.acked_bytes);
+        let (mut left, mut received) = (u64::from(step.acked_bytes), u64::from(step.delivered_bytes));
         for number in 0..count {
             // Duplicate ACKs come first, because the ACK that fills the hole ends the recovery.
             let is_new = number >= duplicates;
             let bytes = if is_new { left / (count - number) } else { 0 };
             left -= bytes;
-            let delivered = Bytes::new(if is_new { bytes } else { self.mss });
+            let delivered = if is_new { received / (count - number) } else { self.mss };
+            received -= if is_new { delivered } else { 0 };
             let prior = self.path.in_flight;
             // The sender has filled its window when the ACK arrives.
             self.path.nxt = self.path.nxt.max(self.path.una + prior.get());
@@ -159,9 +161,9 @@ impl Shadow {
             self.path.delivered += Bytes::new(bytes);
             let since = u64::from(until_us.saturating_sub(step.at_us)) * number / count;
             let ack = Acked {
-                delivered,
+                delivered: Bytes::new(delivered),
                 cumulative: Bytes::new(bytes),
-                segments: delivered.get().max(u64::from(covered)).div_ceil(self.mss) as u32,
+                segments: bytes.max(u64::from(covered)).div_ceil(self.mss).max(1) as u32,
                 predicted: !step.repairs && is_new,
                 told: covered > 0,
                 may_raise: is_new,

@@ -133,6 +133,8 @@ pub(crate) struct Arriving {
     pub(crate) window: u32,
     /// Bytes above `ack` that SACK blocks cover.
     pub(crate) sacked: u32,
+    /// Bytes that the ACK reports as received for the first time.
+    pub(crate) delivered: u32,
     /// RTT of the whole path in nanoseconds; `None` without a sample.
     pub(crate) rtt: Option<u64>,
 }
@@ -286,12 +288,12 @@ impl Sender {
                     self.first_window = self.out();
                 }
                 self.acked = arriving.ack.earlier_of(self.next);
-                self.steps.acked(arriving.at, self.acked.since(before), arriving.rtt.unwrap_or(0));
+                self.steps.acked(arriving.at, self.acked.since(before), arriving.delivered, arriving.rtt.unwrap_or(0));
                 if self.acked == self.next {
                     self.cleared = Some(self.last_ack);
                 }
             } else if arriving.ack == self.acked && self.out() > 0 {
-                self.steps.acked(arriving.at, 0, arriving.rtt.unwrap_or(0));
+                self.steps.acked(arriving.at, 0, 0, arriving.rtt.unwrap_or(0));
             }
             // The flight after recovery reflects a reduced window, so start a new round trip.
             if let Some(repair) = self.repair.filter(|repair| repair.point.at_or_before(self.acked)) {

@@ -25,6 +25,8 @@ pub struct Step {
     pub at_us: u32,
     /// Bytes that the ACKs newly acknowledge.
     pub acked_bytes: u32,
+    /// Bytes that these ACKs report as received for the first time, by acknowledgement or SACK.
+    pub delivered_bytes: u32,
     /// Number of ACKs that acknowledge new data.
     pub acks: u16,
     /// Number of duplicate ACKs, which acknowledge no new data while data is in flight.
@@ -73,9 +75,9 @@ impl Steps {
         &self.steps
     }
 
-    /// Records an ACK at time `at` for `bytes` new bytes; 0 for a duplicate ACK. `rtt` is in nanoseconds; 0 without a
-    /// sample.
-    pub(crate) fn acked(&mut self, at: u64, bytes: u32, rtt: u64) {
+    /// Records an ACK at time `at` for `bytes` new bytes; 0 for a duplicate ACK. `delivered` is the number of bytes that
+    /// the ACK reports as received for the first time. `rtt` is in nanoseconds; 0 without a sample.
+    pub(crate) fn acked(&mut self, at: u64, bytes: u32, delivered: u32, rtt: u64) {
         let begin = *self.begin.get_or_insert(at);
         self.rtt = if rtt > 0 { rtt } else { self.rtt };
         let at_us = u32::try_from(at.saturating_sub(begin) / 1000).unwrap_or(u32::MAX);
@@ -90,6 +92,7 @@ impl Steps {
         }
         let Some(step) = self.steps.last_mut() else { return };
         step.acked_bytes = step.acked_bytes.saturating_add(bytes);
+        step.delivered_bytes = step.delivered_bytes.saturating_add(delivered);
         let count = if bytes > 0 { &mut step.acks } else { &mut step.duplicates };
         *count = count.saturating_add(1);
         let rtt_us = u32::try_from(rtt / 1000).unwrap_or(u32::MAX);
@@ -155,7 +158,7 @@ mod tests {
     fn a_step_separates_the_minimum_rtt_from_the_mean_of_the_other_samples() {
         let mut steps = Steps::default();
         for (at, rtt_ms) in [(0, 12), (1, 10), (2, 16), (3, 0)] {
-            steps.acked(at, 1448, rtt_ms * 1_000_000);
+            steps.acked(at, 1448, 1448, rtt_ms * 1_000_000);
         }
         let [step] = steps.all() else { panic!("all ACKs are in one step: {:?}", steps.all()) };
         assert_eq!((step.rtt_us, step.later_rtt_us()), (10_000, 14_000));

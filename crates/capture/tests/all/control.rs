@@ -21,6 +21,7 @@ fn round_of(steps: &mut Vec<Step>, segments: u32, repairs: bool, rtt_us: u32) {
         steps.push(Step {
             at_us: begin + part * rtt_us / PARTS,
             acked_bytes: acked * MSS,
+            delivered_bytes: acked * MSS,
             acks: acked as u16,
             repairs,
             rtt_us,
@@ -97,6 +98,15 @@ fn large_windows_grow_once_per_ack() {
     let (_, fits) = guess(&slow_sawtooth(401, 420), MSS, 10, Some(Duration::from_millis(25)), 0.0);
     let hybla = fits.iter().find(|fit| fit.name == "hybla").expect("Hybla is replayed");
     assert!(hybla.growth < 0.5, "{hybla:?}");
+}
+
+/// Reno grows by the segments that an ACK reports as received for the first time, by acknowledgement or SACK.
+#[test]
+fn segments_that_sack_blocks_report_count_for_growth() {
+    let mut steps = sawtooth(20, 40, 1);
+    steps.iter_mut().for_each(|step| step.acked_bytes /= 2);
+    let (found, fits) = guess(&steps, MSS, 10, None, 0.0);
+    assert!(found.name == "reno" && fits[0].growth < 0.1, "{fits:?}");
 }
 
 /// Linux counts all segments below the cumulative acknowledgement as acknowledged (`pkts_acked`), even if SACK blocks
