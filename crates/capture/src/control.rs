@@ -53,12 +53,12 @@ const ENOUGH_COMPARED: usize = 3;
 /// The values were fitted to simulated captures (parts `design` and `wide` of `reference/analyze`): they maximize the
 /// probability of the congestion control that each capture really used. Behind an AQM, several losses in one recovery
 /// reduce the flight further, so large differences are more frequent after losses.
-const REDUCTION: Noise = Noise { equal: 0.6, by_one: 0.2, scale: 0.02, anywhere: 0.01, weight: 0.35, most: 4.0 };
-const GROWTH: Noise = Noise { equal: 0.4, by_one: 0.3, scale: 0.02, anywhere: 0.01, weight: 2.0, most: 4.0 };
+const REDUCTION: Noise = Noise { equal: 0.6, by_one: 0.2, scale: 0.02, anywhere: 0.01, weight: 0.5, most: 4.0 };
+const GROWTH: Noise = Noise { equal: 0.4, by_one: 0.3, scale: 0.02, anywhere: 0.01, weight: 1.3, most: 4.0 };
 /// If the windows of a congestion control match after and between losses, with mean errors below `UNDISTURBED`, the
 /// comparisons of this capture have no common errors. Then up to `MOST_UNDISTURBED` comparisons count as evidence.
 const UNDISTURBED: f64 = 0.4;
-const MOST_UNDISTURBED: f64 = 100.0;
+const MOST_UNDISTURBED: f64 = 40.0;
 /// Natural logarithm of the weight of a congestion control that is not listed, followed by its expected mean error per
 /// reduction and per period.
 const UNLISTED: f64 = -5.0;
@@ -76,8 +76,9 @@ const EXACTLY: f64 = 0.3;
 const LEAST_RANGE: f64 = 10.0;
 /// Natural logarithm of BBR's weight before its indicators are added.
 const BBR: f64 = -7.0;
-/// A congestion control is named if it is at least as probable as all other congestion controls together.
-const NAMED: f64 = 0.5;
+/// A congestion control is named if it is about as probable as all other congestion controls together. Scalable and YeAH
+/// have the same windows while the queue is short. Both are then slightly less probable than 50 %.
+const NAMED: f64 = 0.49;
 /// If the log contains an indicator of BBR, the indicator's value is added to the logarithm of BBR's weight.
 const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
@@ -250,7 +251,7 @@ pub struct Guess {
     /// Name of the congestion control as in a scenario (`reno`, `cubic`, `bbr`, ...), or `unknown`.
     pub name: &'static str,
     /// Probability of the named congestion control, from 0 to 1. For `unknown`: the probability that the sender uses no
-    /// known congestion control; or, if the best fit is less probable than 50 %, 1 minus the probability of the best
+    /// known congestion control; or, if the best fit is less probable than 49 %, 1 minus the probability of the best
     /// fit.
     pub probability: f64,
     /// Median ratio of the flight after a loss to the flight before it; NaN without a loss.
