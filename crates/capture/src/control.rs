@@ -13,8 +13,8 @@ use std::f64::consts::PI;
 /// The congestion controls that are replayed, with their prior weights: those of Linux, Compound of earlier versions of
 /// Windows, and LEDBAT, which some systems use for downloads in the background.
 ///
-/// Larger weights of the last two would give their names to captures of Vegas and H-TCP: of 450 simulated views of the
-/// others, 365 names are right with weights of 0.3, 373 with these weights, and 379 without the last two.
+/// A larger weight of LEDBAT would give its name to captures of H-TCP. With this weight, 111 of 180 simulated views of
+/// LEDBAT and Compound are right, and 2,075 of 2,250 views of the others. With a weight of 0.03 for LEDBAT, 93 and 2,077.
 const KNOWN: [(&str, f64); 14] = [
     ("reno", 1.5),
     ("cubic", 2.0),
@@ -29,7 +29,7 @@ const KNOWN: [(&str, f64); 14] = [
     ("yeah", 1.0),
     ("veno", 0.3),
     ("compound", 0.1),
-    ("ledbat", 0.03),
+    ("ledbat", 0.2),
 ];
 
 /// Prior weights of a Reno that grows once per ACK (4.4BSD, RFC 5681). The first weight is for senders with a small
