@@ -319,13 +319,14 @@ impl Direction {
             ack_path.reordered += u64::from(is_pure);
         }
         let covered = flight.acked_to(Time::from_nanos(at), segment.ack);
+        delivered += covered.map_or(0, |covered| covered.delivered);
         sender.acked(Arriving {
             at,
             value: timestamps.map(|(value, _)| value),
             ack: segment.ack,
             window,
             sacked: flight.sacked_bytes(),
-            delivered: delivered + covered.map_or(0, |covered| covered.delivered),
+            delivered,
             rtt: covered.and_then(|covered| covered.whole_rtt).or(sack_rtt).map(|rtt| rtt.as_nanos()),
         });
         if let Some(covered) = covered {
@@ -361,8 +362,7 @@ impl Direction {
             losses.follow(at, wait);
         }
         // Convert payload bytes to IP bytes with the average header overhead so far.
-        let delivered = u64::from(delivered + covered.map_or(0, |covered| covered.delivered));
-        delivered * self.data_wire_bytes / self.data_bytes.max(1)
+        u64::from(delivered) * self.data_wire_bytes / self.data_bytes.max(1)
     }
 
     /// Sets the minimum RTTs to the receiver and sender, in nanoseconds, from an earlier connection.
