@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -127,11 +128,18 @@ def test_a_managed_queue_delays_and_marks_as_in_the_simulator(kind: str):
     require("timetravel")
     text = MARKING.replace("QUEUE", f'{{ kind = "{kind}", ecn = true }}').replace("CC", "cubic")
     scenario = lop.Scenario.from_text(text, "managed.toml")
-    linux, simulated = scenario.run(seed=1, world="kernel"), scenario.run(seed=1)
-    for run in (linux, simulated):
+    # PIE marks at random, so single runs on Linux differ by 2 ms.
+    seeds = (1, 2, 3) if kind == "pie" else (1,)
+    linux, simulated = [[scenario.run(seed=seed, world=world) for seed in seeds] for world in ("kernel", "sim")]
+    for run in (*linux, *simulated):
         assert run.links["marked_packets"][0] > 0
-    assert linux.flows["goodput_bps"][0] == pytest.approx(simulated.flows["goodput_bps"][0], rel=0.05)
-    assert linux.links["sojourn_mean_ms"][0] == pytest.approx(simulated.links["sojourn_mean_ms"][0], abs=2)
+
+    def mean(runs: list[lop.Run], table: str, column: str) -> float:
+        return statistics.fmean(getattr(run, table)[column][0] for run in runs)
+
+    goodput, wait = ("flows", "goodput_bps"), ("links", "sojourn_mean_ms")
+    assert mean(linux, *goodput) == pytest.approx(mean(simulated, *goodput), rel=0.05)
+    assert mean(linux, *wait) == pytest.approx(mean(simulated, *wait), abs=2)
 
 
 CHAOS = """\
