@@ -599,7 +599,8 @@ mod tests {
         /// The ACK of `acked` segments arrives at `ms`. SACK blocks report `sacked` segments.
         fn ack(&mut self, ms: u64, acked: u32, sacked: u32) {
             let (ack, sacked) = (Seq::new(acked * MSS), sacked * MSS);
-            self.sender.acked(Arriving { at: ms * MS, value: None, ack, window: 60_000, sacked, rtt: None });
+            let arriving = Arriving { at: ms * MS, value: None, ack, window: 60_000, sacked, delivered: 0, rtt: None };
+            self.sender.acked(arriving);
         }
 
         /// The sender sends the segment `number` at `ms`.
