@@ -153,9 +153,7 @@ DEPENDENT = [
 ]
 TRAFFIC = {
     "flow-group": "the fairness metrics and the reports use the group",
-    "stack-ecn_fallback": "no SYN is lost",
     "stack-frto": "no timeout expires too early",
-    "stack-dup_threshold": "RACK uses the threshold until it measures reordering",
     "stack-ack_before_read": "the receive buffer is larger than the window",
     "stack-window_update": "the application reads all data at once",
     "stack-duplicates": "no data arrives between duplicate ACKs",
