@@ -2,7 +2,7 @@
 //!
 //! RFC 9293 section 3.9.1.2 lets the sender choose. 4.4BSD sets PSH on a segment that empties the send buffer.
 //! Linux sets PSH on the last segment of each write, and once per half of the largest advertised window
-//! (`forced_push`).
+//! (`forced_push`). If a write fills the send buffer, its last segment has PSH only if it waits for the window.
 //!
 //! Not implemented: MSG_MORE, corking, and segmentation offload.
 
