@@ -138,6 +138,7 @@ def test_a_job_is_read_back_from_its_file(tmp_path: Path):
         ({"stack.ecn": "accurate"}, "no accurate ECN"),
         ({"stack.abe": "true"}, "alternative back-off"),
         ({"stack.hz": "1000"}, "no counterpart of hz"),
+        ({"stack.min_rto": "0.5 ms"}, "at least 1 ms"),
         ({"link.down.queue": '{ kind = "codel", limit = "90 kB" }'}, "in packets"),
         ({"link.down.queue": '{ kind = "fq_codel", header = "14 B" }'}, "header is 0 B"),
         ({"link.down.queue": '{ kind = "pie", derandomise = false }'}, "always has derandomise"),

@@ -142,13 +142,13 @@ impl Sender {
     }
 
     fn write(&mut self, socket: SocketId, io: &mut dyn Sockets) {
-        loop {
+        while self.left > 0 {
             // A write that is longer than the free space fills the buffer, as `send` does on Linux.
             let len = self.left.min(WRITE);
-            let written = if len == 0 { 0 } else { io.write(socket, &Payload::virtual_len(len as u32)) };
+            let written = io.write(socket, &Payload::virtual_len(len as u32));
             // `PLENTY` means no limit, so a write does not reduce it.
             self.left -= if self.left == PLENTY { 0 } else { written };
-            if written < len || len == 0 {
+            if written < len {
                 break;
             }
         }

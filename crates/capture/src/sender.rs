@@ -103,7 +103,7 @@ pub(crate) struct Sender {
     /// Time at which a loss recovery ended since the latest segment.
     repaired: Option<u64>,
     /// Time at which ACKs began a loss recovery whose retransmission has not passed the point of capture.
-    broken: Option<u64>,
+    revealed: Option<u64>,
     mss: u32,
     rounds: Rounds,
     /// True if ACKs waited for longer than data before the latest segment; `None` before the first ACK of data.
@@ -216,7 +216,7 @@ impl Sender {
             suspect: None,
             repair: None,
             repaired: None,
-            broken: None,
+            revealed: None,
             mss: 0,
             rounds,
             acks_late: None,
@@ -281,7 +281,7 @@ impl Sender {
             self.acks_since += 1;
             self.last_ack = self.last_ack.max((arriving.at + near).min(now));
             self.sacked = arriving.sacked;
-            self.find_break();
+            self.find_revealed_loss();
             if arriving.ack.after(self.acked) {
                 let before = self.acked;
                 if self.first_window == 0 {
@@ -317,13 +317,12 @@ impl Sender {
         }
     }
 
-    /// Finds the begin of a loss recovery from the ACKs: the retransmission may be lost before the point of capture.
-    fn find_break(&mut self) {
-        // RFC 6675, section 5: the first segment is lost if three segments above it have arrived.
+    /// Finds the start of a loss recovery from the ACKs, because the retransmission may be lost before the point of capture.
+    fn find_revealed_loss(&mut self) {
         if self.sacked == 0 || self.repair.is_some() {
-            self.broken = None;
-        } else if self.mss > 0 && self.sacked >= 3 * self.mss {
-            self.broken.get_or_insert(self.last_ack);
+            self.revealed = None;
+        } else if self.mss > 0 && self.sacked >= REVEALING * self.mss {
+            self.revealed.get_or_insert(self.last_ack);
         }
     }
 
@@ -460,7 +459,7 @@ impl Sender {
             timeline.held(Limit::Recovery, from, end.min(to));
             from = from.max(end.min(to));
         }
-        if let Some(begin) = self.broken {
+        if let Some(begin) = self.revealed {
             let begin = begin.clamp(from, to);
             timeline.held(limit, from, begin);
             timeline.held(Limit::Recovery, begin, to);

@@ -301,6 +301,8 @@ def _route_metrics(stack: said.Stack) -> dict[str, int]:
     if (window := stack["initial_window"]) is not None:
         metrics["initcwnd"] = window["segments"] if "segments" in window else max(1, window["bytes"] // 1448)
     if stack["min_rto_s"] is not None:
+        if stack["min_rto_s"] < 0.001:
+            raise Unsupported("Linux counts min_rto in milliseconds: it must be at least 1 ms")
         # Linux uses only a locked rto_min (tcp_rto_min).
         metrics |= {"rto_min": round(stack["min_rto_s"] * 1000), "lock": 1 << RTAX_RTO_MIN}
     if (delayed := stack["delayed_ack"]) is not None:
